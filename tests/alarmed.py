@@ -5,8 +5,8 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,6 +32,16 @@ class Watched:
     lab: Lab
     alarms: LineAlarms
     folder: Path
+    _closed: bool = False
+
+    async def close(self) -> None:
+        """Close the line, and have all that it told on the disk."""
+        if not self._closed:
+            self._closed = True
+            await self.lab.line.close()
+            journal = self.lab.line.journal
+            assert isinstance(journal, SqliteJournal)
+            journal.commit()
 
     def journaled(self, kind: str) -> list[dict[str, Any]]:
         rows = read(self.folder / "journal.sqlite")
@@ -48,45 +58,56 @@ class Watched:
             await asyncio.sleep(0.02)
 
 
+@asynccontextmanager
+async def watching(
+    plan: LabPlan,
+    folder: Path,
+    channels: Sequence[AlertChannel] = (AlertChannel(name="first"),),
+    senders: Channels | None = None,
+) -> AsyncIterator[Watched]:
+    """Arm a line, with its alarms wired, and close it at the end."""
+    with SqliteJournal(folder / "journal.sqlite") as journal:
+        clock = Clock(asyncio.get_running_loop())
+        lab = Lab(plan, clock=clock, chance=Chance(1), journal=journal)
+        alarms = LineAlarms(
+            line=lab.line,
+            clock=lab.clock,
+            file=AlarmFile(plan.state_dir / "alarms.jsonl"),
+            channels=channels,
+            senders=senders or NullSenders(),
+            title=plan.file.lab.title,
+        )
+        watched = Watched(lab, alarms, folder)
+        try:
+            await lab.line.open()
+            await lab.line.arm(SAFE_TABLE)
+            lab.line.start()
+            yield watched
+        finally:
+            await watched.close()
+
+
 def watch(
     plan: LabPlan,
     folder: Path,
     work: Callable[[Watched], Awaitable[None]],
     *,
-    channels: Sequence[AlertChannel] = (AlertChannel(name="first"),),
-    senders: Channels | None = None,
     speed: float | None = None,
     afterwards: Callable[[Watched], Awaitable[None]] | None = None,
+    **wired: Any,
 ) -> Watched:
-    """Arm a line, with its alarms wired, and let ``work`` happen to it; close it, and go on."""
-    loop = VirtualLoop() if speed is None else PacedLoop(speed)
-    folder.mkdir(exist_ok=True)
-    found: list[Watched] = []
+    """Let ``work`` happen to an armed line; close it, and go on."""
 
-    async def main() -> None:
-        with SqliteJournal(folder / "journal.sqlite") as journal:
-            lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=journal)
-            alarms = LineAlarms(
-                line=lab.line,
-                clock=lab.clock,
-                file=AlarmFile(plan.state_dir / "alarms.jsonl"),
-                channels=channels,
-                senders=senders or NullSenders(),
-                title=plan.file.lab.title,
-            )
-            found.append(Watched(lab, alarms, folder))
-            try:
-                await lab.line.open()
-                await lab.line.arm(SAFE_TABLE)
-                lab.line.start()
-                await work(found[0])
-            finally:
-                await lab.line.close()
+    async def main() -> Watched:
+        async with watching(plan, folder, **wired) as watched:
+            await work(watched)
+            await watched.close()
             if afterwards is not None:
-                await afterwards(found[0])
+                await afterwards(watched)
+        return watched
 
-    run(main(), loop)
-    return found[0]
+    folder.mkdir(exist_ok=True)
+    return run(main(), VirtualLoop() if speed is None else PacedLoop(speed))
 
 
 @dataclass

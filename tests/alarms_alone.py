@@ -99,7 +99,7 @@ class Alone:
     Args:
         channels: Whom to tell.
         disk: Where the facts are kept.
-        loop: Whose time it is.
+        loop: Whose time it is; without one that of a test that is a coroutine, or its own.
         option: What names the lab in a command.
     """
 
@@ -108,10 +108,10 @@ class Alone:
         channels: Sequence[AlertChannel] = LEVELS,
         *,
         disk: Disk | None = None,
-        loop: VirtualLoop | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
         option: str = "",
     ) -> None:
-        self.loop = loop or VirtualLoop()
+        self.loop = loop or asyncio._get_running_loop() or VirtualLoop()
         self.clock = Clock(self.loop)
         self.disk = disk or Disk()
         self.sender = Sender()

@@ -5,13 +5,16 @@ planted bugs run in a copy that is installed nowhere.
 """
 
 import gc
+import inspect
 import os
 import pickle
 import re
 import shutil
 import sys
 import tomllib
+from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
@@ -21,6 +24,9 @@ from typing import Any
 import hypothesis
 import pytest
 
+from alarmed import Watched, watching
+from labharness.core.clock import VirtualLoop
+from labharness.core.clock import run as run_on
 from labharness.faces.testing.bench import Bench, Ran, VirtualTime
 from labharness.faces.testing.wires import WatchedLabs
 from labharness.lab import Lab, LabPlan, read_lab
@@ -67,6 +73,34 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Let no collection of garbage look through what outlives every test: 5 % of a growth."""
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine on its fixture ``loop``.
+
+    A fixture that is an asynchronous context is entered there: the test is given what it yields.
+    """
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            for name, each in given.items():
+                if isinstance(each, AbstractAsyncContextManager):
+                    given[name] = await stack.enter_async_context(each)
+            await pyfuncitem.obj(**given)
+
+    run_on(main(), pyfuncitem._request.getfixturevalue("loop"))
+    return True
+
+
+@pytest.fixture
+def loop() -> Iterator[AbstractEventLoop]:
+    """Whose time it is in a test that is a coroutine: virtual, unless its file says otherwise."""
+    with closing(VirtualLoop()) as made:
+        yield made
 
 
 @pytest.fixture
@@ -181,6 +215,18 @@ def lab_file() -> Path:
 def short_plan() -> LabPlan:
     """The short line of the tests, its state in a directory of its own."""
     return read_lab(SHORT_LINE)
+
+
+@pytest.fixture
+def lab(simulated_lab: Bench, short_plan: LabPlan) -> AbstractAsyncContextManager[Lab]:
+    """A line that runs while its test does, which is a coroutine: the short one."""
+    return simulated_lab.on(short_plan).running()
+
+
+@pytest.fixture
+def watched(short_plan: LabPlan, tmp_path: Path) -> AbstractAsyncContextManager[Watched]:
+    """The short line, armed and running, with its alarms."""
+    return watching(short_plan, tmp_path)
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,10 @@ from unittest.mock import patch
 
 import guard_rig
 import labharness.safety.guard.remote as remote_module
-from labharness.core.clock import VirtualLoop, run
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard import SafeFrame
 from labharness.safety.guard.armed import Armed, ArmedPort, arming_digest
 from labharness.safety.guard.messages import line_of
-from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.guard.remote import RemoteGuard
 from labharness.safety.guard.remote_parts import Stream
 
@@ -235,38 +234,27 @@ class _Wire:
         self.close("aborted")
 
 
-def talk(
-    folder: Path,
-    work: Callable[[RemoteGuard, Remote, Started], Awaitable[None]],
-    near: PortLatch | None = None,
-    *,
-    opened: bool = True,
-    before: Callable[[Remote], None] = lambda far: None,
-) -> None:
-    """Have a harness's end talk with a guard that a test plays, in virtual time.
+@asynccontextmanager
+async def talking(
+    folder: Path, far: Remote, child: Started, *, opened: bool = True
+) -> AsyncIterator[RemoteGuard]:
+    """Have a harness's end, with its state in a folder, talk with a guard that a test plays.
 
     Args:
         folder: The state directory.
-        work: What the test does.
-        near: The latch of ports that stay in this process.
-        opened: Whether they have met when the work begins.
-        before: What the guard is told before they meet.
+        far: The guard.
+        child: The process that it seems to be.
+        opened: Whether they have met before.
     """
-
-    async def main() -> None:
-        guard = RemoteGuard(ARMED, folder, ("guard",), near)
-        far, child = Remote(ARMED), Started()
-        loop: Any = asyncio.get_running_loop()
-        loop.create_unix_connection = far.connect
-        guard._child = child  # type: ignore[assignment]  # it stands for one
-        before(far)
+    guard = RemoteGuard(ARMED, folder, ("guard",))
+    loop: Any = asyncio.get_running_loop()
+    loop.create_unix_connection = far.connect
+    guard._child = child  # type: ignore[assignment]  # it stands for one
+    with patch.object(remote_module, "steady_s", steady_s):
         if opened:
             await guard.open()
-        await work(guard, far, child)
+        yield guard
         guard.close()
-
-    with patch.object(remote_module, "steady_s", steady_s):
-        run(main(), VirtualLoop())
 
 
 def steady_s() -> float:

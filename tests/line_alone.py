@@ -282,8 +282,10 @@ class Scene:
     """
 
     def __init__(self, *instruments: Instrument) -> None:
-        self.loop = VirtualLoop()
-        weakref.finalize(self, self.loop.close)  # where nothing was played
+        current = asyncio._get_running_loop()
+        self.loop = current or VirtualLoop()
+        if not current:
+            weakref.finalize(self, self.loop.close)  # where nothing was played
         self.port = Port(self.loop)
         self.guard = cast("Guard", self.port)
         self.memory = running()

@@ -8,17 +8,14 @@ IN_THE_ANSWER = (
         "labharness.analysis.census",
         "CLASS_CM1 = 0.35",
         "CLASS_CM1 = 0.0",
-        "tests/analysis/test_confidence_steps.py::test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it",
-        promise=48,
-        daily=True,
+        "test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it",
     ),
     PlantedBug(
         "hypotheses dropped before the second class of a film is seen",
         "labharness.analysis.census",
         "BEAM_BEFORE, BEAM, PRUNED_LN = (512, 128, 12.0)",
         "BEAM_BEFORE, BEAM, PRUNED_LN = (16, 16, 12.0)",
-        "tests/analysis/test_confidence_steps.py::test_what_is_dropped_and_merged_changes_no_answer",
-        promise=48,
+        "test_what_is_dropped_and_merged_changes_no_answer",
         dear=True,
     ),
     PlantedBug(
@@ -28,8 +25,7 @@ IN_THE_ANSWER = (
         "found['dark_counts'], asked['reference'], asked['threshold'], asked.get('origin'))",
         "judge(spots, asked['pl_heights_per_s'], found['dark_counts'], "
         "asked['reference'], asked['threshold'], asked.get('origin'))",
-        "tests/work/capability/test_judging_beside_the_line.py::test_the_loop_goes_on_while_spectra_are_judged",
-        promise=48,
+        "test_the_loop_goes_on_while_spectra_are_judged",
         detector="deadline",
     ),
     PlantedBug(
@@ -37,45 +33,35 @@ IN_THE_ANSWER = (
         "labharness.work.desk.desk:Desk._ended",
         "isinstance(why, JournalFailed) and self.session.state == 'PENDING'",
         "True",
-        "tests/work/desk/test_terminal_fact.py::"
         "test_what_breaks_before_the_task_is_accepted_rejects_it[plan]",
-        promise=57,
-        daily=True,
     ),
     PlantedBug(
         "session that is completed before its answer can be kept",
         "labharness.work.desk.closing:Closing._last",
         "canonical(record_body(message))",
         "",
-        "tests/work/desk/test_terminal_fact.py::"
         "test_an_answer_that_no_message_can_hold_fails_the_task[NaN]",
-        promise=57,
     ),
     PlantedBug(
         "abort that something breaks and nobody answers",
         "labharness.work.desk.desk:Desk._broken",
         "self.session.state == 'ABORTING'",
         "False",
-        "tests/work/desk/test_terminal_fact.py::"
         "test_an_abort_on_whose_way_something_breaks_stays_an_abort",
-        promise=57,
     ),
     PlantedBug(
         "kelvin compared with a number of degC",
         "labharness.lab.config.consistency:cold",
         "temperature_in(spec.unit, row.below, row.unit)",
         "row.below",
-        "tests/lab/config/test_cold.py::test_each_temperature_is_compared_in_its_own_unit",
-        promise=62,
+        "test_each_temperature_is_compared_in_its_own_unit",
     ),
     PlantedBug(
         "second stop of a line driven by hand that changes nothing",
         "labharness.lab.operate.attend:Attendance.abort",
         "self._cooling.break_off(self._again)",
         "pass",
-        "tests/lab/operate/test_attend_until_cold.py::"
         "test_a_second_stop_ends_the_watch_with_the_line_safe_and_latched[after its time]",
-        promise=62,
         detector="deadline",
     ),
     PlantedBug(
@@ -83,9 +69,7 @@ IN_THE_ANSWER = (
         "labharness.work.desk.making_safe:MakingSafe.wait",
         "asyncio.wait((self._work,), timeout=left_s)",
         "asyncio.wait((self._work,))",
-        "tests/work/desk/test_answer_before_cold.py::"
         "test_a_safe_state_that_takes_too_long_is_answered_in_time_and_worked_on_after_it",
-        promise=62,
         detector="deadline",
     ),
     PlantedBug(
@@ -93,9 +77,7 @@ IN_THE_ANSWER = (
         "labharness.work.desk.desk:Desk._leave_safe",
         "self.watches = True",
         "self.watches = True\nawait line.watch_until_cold()",
-        "tests/work/desk/test_answer_before_cold.py::"
         "test_the_answer_is_in_its_folder_before_the_line_is_watched",
-        promise=62,
         detector="deadline",
     ),
     PlantedBug(
@@ -103,18 +85,13 @@ IN_THE_ANSWER = (
         "labharness.work.desk.making_safe:Cooling.watch",
         "self._latch(warm)",
         "pass",
-        "tests/work/desk/test_answer_before_cold.py::"
         "test_a_watch_that_is_broken_off_latches_the_warm_line",
-        promise=62,
-        daily=True,
     ),
     PlantedBug(
         "line whose watch nobody keeps after the answer",
         "labharness.work.desk.desk:Desk.run",
         "self.cooled = await self._cooling.watch()",
         "pass",
-        "tests/work/desk/test_answer_before_cold.py::"
         "test_the_answer_is_in_its_folder_before_the_line_is_watched",
-        promise=62,
     ),
 )

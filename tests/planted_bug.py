@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from marked import DAILY_OF, file_of_test, promises_of
+
 
 @dataclass(frozen=True, slots=True)
 class PlantedBug:
@@ -13,10 +15,10 @@ class PlantedBug:
             ``folder/file.toml:its name``.
         right: The expression, the statements or the line that protects there.
         wrong: What stands there instead; empty where it is only taken away.
-        test: The test that must turn red.
-        promise: Number of the promise that it breaks, in ``docs/reference/promises.md``.
+        noticed_by: The test that must turn red, by its name, which no other file has; one case of
+            it with its id.
+        of_promise: The promise that it breaks, where its test is marked with several.
         detector: What notices it, mostly the verdict; the page says what each looks at.
-        daily: Planted at every change; one bug of each promise is.
         dear: Planted in the long proofs only, because it takes a whole growth.
     """
 
@@ -24,8 +26,27 @@ class PlantedBug:
     where: str
     right: str
     wrong: str
-    test: str
-    promise: int
+    noticed_by: str
+    of_promise: int = 0
     detector: str = "verdict"
-    daily: bool = False
     dear: bool = False
+
+    @property
+    def _test(self) -> str:
+        return self.noticed_by.partition("[")[0]
+
+    @property
+    def test(self) -> str:
+        """The test that must turn red, as pytest is asked for it."""
+        return f"{file_of_test(self._test)}::{self.noticed_by}"
+
+    @property
+    def promise(self) -> int:
+        """Number of the promise that it breaks: the one of its test's mark."""
+        (number,) = (self.of_promise,) if self.of_promise else promises_of(self._test)
+        return number
+
+    @property
+    def daily(self) -> bool:
+        """Whether it is planted at every change: the page names one of each promise."""
+        return self.name in DAILY_OF.values()

@@ -69,8 +69,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse._states",
         "abs(value - wanted.value) <= spec.resolution",
         "True",
-        "tests/line/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
-        promise=12,
+        "test_a_step_that_does_not_take_is_reported_as_it_is",
         dear=True,
     ),
     PlantedBug(
@@ -78,9 +77,7 @@ PLANTED = (
         "labharness.line.line:Line.settle",
         "not verification.complete and self.memory.trip is None",
         "False and self.memory.trip is None",
-        "tests/line/test_failures.py::"
         "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
-        promise=12,
         dear=True,
     ),
     PlantedBug(
@@ -88,9 +85,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse._verify_in_force",
         "self._open and (not self._closed)",
         "False",
-        "tests/line/test_trip_response_again.py::"
         "test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once",
-        promise=12,
         detector="byte log",
         dear=True,
     ),
@@ -99,17 +94,14 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.bring_down",
         "if self.memory.trip is not None:\n    break",
         "if False:\n    break",
-        "tests/line/test_trip_response_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
-        promise=15,
+        "test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
     ),
     PlantedBug(
         "another procedure sent over the one in force",
         "labharness.line.trip_response:TripResponse.make_safe",
         "self.memory.trip is not None",
         "False",
-        "tests/line/test_trip_response_again.py::"
         "test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands",
-        promise=15,
         detector="byte log",
     ),
     PlantedBug(
@@ -117,9 +109,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.make_safe",
         "self.guard.trip(replace(latched, procedure=procedure))",
         "self.guard.repeat(list(self.guard.procedures[procedure]))",
-        "tests/line/test_guarded_line.py::"
         "test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins",
-        promise=15,
         detector="byte log",
         dear=True,
     ),
@@ -129,9 +119,7 @@ PLANTED = (
         "self._since_s is not None and self.memory.trip is not None",
         "self._since_s is not None and self.memory.trip is not None and (not "
         "any((self.memory.trip.procedure == each.procedure for each in self.verifications)))",
-        "tests/line/test_trip_response_again.py::"
         "test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it[0.05]",
-        promise=12,
     ),
     PlantedBug(
         "complete by several looks",
@@ -155,17 +143,14 @@ PLANTED = (
         "    await asyncio.sleep(LOOK_S)\n"
         "    looked = await self._states(name, until_s - self.loop.time())\n"
         "    found |= {each: looked[each] for each in open_steps}",
-        "tests/line/test_trip_response_again.py::test_complete_is_what_one_look_shows",
-        promise=12,
+        "test_complete_is_what_one_look_shows",
     ),
     PlantedBug(
         "predicted violation overlooked",
         "labharness.lab.wiring.preflight:_Flight.fly",
         "self._violation(executor, why)",
         "None",
-        "tests/lab/wiring/test_preflight.py::"
         "test_a_plan_that_would_trip_is_refused_before_anything_is_written",
-        promise=9,
         detector="byte log",
         dear=True,
     ),
@@ -174,40 +159,31 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.__post_init__",
         "self.trip",
         "self._run",
-        "tests/safety/alarm/test_alarm_of_a_trip.py::"
         "test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again[guard]",
-        promise=23,
         detector="alarm audit",
-        daily=True,
     ),
     PlantedBug(
         "trip alarm shelved",
         "labharness.safety.alarm.board",
         "HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})",
         "HIDEABLE: Final = frozenset(Severity)",
-        "tests/safety/alarm/test_alarm_board.py::"
         "test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service",
-        promise=21,
         detector="alarm audit",
-        daily=True,
     ),
     PlantedBug(
         "graver alarm swallowed by its group",
         "labharness.safety.alarm.board:_grouped",
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "False",
-        "tests/safety/alarm/test_alarm_board.py::test_a_gas_leak_hours_into_another_trip_calls",
-        promise=22,
+        "test_a_gas_leak_hours_into_another_trip_calls",
         detector="alarm audit",
-        daily=True,
     ),
     PlantedBug(
         "dead alert channel not told",
         "labharness.line.alarms:LineAlarms._ended",
         "self._raise(CHANNEL + channel, Severity.FAULT, text, source=HOUSE)",
         "pass",
-        "tests/safety/alarm/test_alarm_line.py::test_a_channel_that_never_ends_is_dead_after_ten_seconds",
-        promise=23,
+        "test_a_channel_that_never_ends_is_dead_after_ten_seconds",
         detector="alarm audit",
     ),
     PlantedBug(
@@ -215,18 +191,14 @@ PLANTED = (
         "labharness.line.hindrances:causes_of",
         "found = active_trips(memory, now) + _unknown(memory, trip.channel, now)",
         "found: tuple[str, ...] = ()",
-        "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[emergency stop]",
-        promise=14,
     ),
     PlantedBug(
         "what was not read taken for gone",
         "labharness.line.hindrances:causes_of",
         "active_trips(memory, now) + _unknown(memory, trip.channel, now)",
         "active_trips(memory, now)",
-        "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
-        promise=14,
     ),
     PlantedBug(
         "reset that asks for the first cause alone",
@@ -234,28 +206,21 @@ PLANTED = (
         "return found + _lost_contacts(memory, instruments, now)",
         "asked = trip.cause is Cause.INTERLOCK_LOST\n"
         "return found + (_lost_contacts(memory, instruments, now) if asked else ())",
-        "tests/lab/operate/test_reset.py::"
-        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known"
-        "[exhaust lost after the first cause]",
-        promise=14,
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[exhaust lost after the first cause]",
     ),
     PlantedBug(
         "reset though its cause stands",
         "labharness.lab.operate.idle_line:reset.open_latch",
         "if active:\n    raise NotReset('reset.stands', active=active)",
         "if False:\n    raise NotReset('reset.stands', active=active)",
-        "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
-        promise=14,
     ),
     PlantedBug(
         "unattended on instruments that hold",
         "labharness.work.admission.risk:_refusal",
         "context.stays_energised and (not context.attended)",
         "False",
-        "tests/envelopes/test_unattended.py::"
         "test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is",
-        promise=3,
         detector="byte log",
         dear=True,
     ),
@@ -264,8 +229,7 @@ PLANTED = (
         "labharness.line.line:Line.settle",
         "self.memory.mode is Mode.RUNNING",
         "False",
-        "tests/line/test_operate_by_hand_during_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
-        promise=14,
+        "test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
         dear=True,
     ),
     PlantedBug(
@@ -273,8 +237,7 @@ PLANTED = (
         "labharness.work.desk.by_hand:ByHand._stop",
         "self._active.abort(text)",
         "self._by_hand(asked, 'stop')\nself._owner.abort(text)",
-        "tests/line/test_operate_by_hand_during_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
-        promise=13,
+        "test_a_stop_is_never_refused_for_its_words[no name]",
         dear=True,
     ),
     PlantedBug(
@@ -282,8 +245,7 @@ PLANTED = (
         "labharness.work.capability.raman_map:add_look",
         "False",
         "True",
-        "tests/line/test_operate_by_hand_during_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
-        promise=12,
+        "test_no_hold_leaves_the_laser_standing_on_one_spot",
         dear=True,
     ),
     PlantedBug(
@@ -291,9 +253,7 @@ PLANTED = (
         "labharness.work.capability.cvd.planner:_Growth._fill",
         "False",
         "True",
-        "tests/line/test_operate_by_hand_during_a_run.py::"
         "test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn",
-        promise=10,
         dear=True,
     ),
     PlantedBug(
@@ -301,40 +261,31 @@ PLANTED = (
         "labharness.core.files.durable:append_durably",
         "b'\\n' if cut_short else b''",
         "b''",
-        "tests/lab/wiring/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
-        promise=20,
+        "test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
         detector="journal audit",
-        daily=True,
     ),
     PlantedBug(
         "chance of another process",
         "labharness.core.clock.chance:Chance.stream",
         "random.Random(f'{self.seed}/{path}')",
         "random.Random(f'{self.seed}/{hash(path)}')",
-        "tests/chaos/test_chaos.py::"
         "test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes",
-        promise=7,
         detector="referee",
-        daily=True,
     ),
     PlantedBug(
         "command that asks whether it is simulated",
         "labharness.line.command:Writer.perform",
         "self._waiting >= WAITING_MAX",
         "self._waiting >= WAITING_MAX and (not self.simulated)",
-        "tests/house/test_tidy.py::test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated",
-        promise=8,
+        "test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated",
         detector="lint",
-        daily=True,
     ),
     PlantedBug(
         "over-temperature answered late",
         "labharness.line.poll:Monitor.take",
         "self._answer(trips)",
         "self.loop.call_later(0.5, self._answer, trips)",
-        "tests/line/test_deadlines_of_causes.py::"
         "test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second",
-        promise=11,
         detector="deadline",
     ),
     PlantedBug(
@@ -342,8 +293,7 @@ PLANTED = (
         "labharness.line.poll:Monitor.take",
         "self._answer(trips)",
         "self.journal.sample(scan.stream, now, values)\nself._answer(trips)",
-        "tests/line/test_monitor.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
-        promise=13,
+        "test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
         detector="deadline",
     ),
     PlantedBug(
@@ -351,9 +301,7 @@ PLANTED = (
         "labharness.journal.store",
         "BUSY_TIMEOUT_S: Final = 0.01",
         "BUSY_TIMEOUT_S: Final = 1.0",
-        "tests/line/test_deadlines_burdened.py::"
         "test_a_trip_keeps_its_software_time_under_any_burden[locked_database]",
-        promise=13,
         detector="deadline",
         dear=True,
     ),
@@ -362,8 +310,7 @@ PLANTED = (
         "labharness.line.poll:Monitor.note",
         "self.journal_lost = str(why)",
         "self.journal_lost = str(why)\nraise",
-        "tests/line/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
-        promise=13,
+        "test_a_trip_waits_for_no_disk[disk full]",
         detector="deadline",
         dear=True,
     ),
@@ -372,8 +319,7 @@ PLANTED = (
         "labharness.line.line:Line.unless_tripped",
         "asyncio.wait((task, tick), return_when=asyncio.FIRST_COMPLETED)",
         "asyncio.wait((task,))",
-        "tests/line/test_procedures_fail.py::test_a_trip_does_not_wait_for_a_planner_in_mid_thought",
-        promise=13,
+        "test_a_trip_does_not_wait_for_a_planner_in_mid_thought",
         detector="deadline",
         dear=True,
     ),
@@ -382,9 +328,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.trip",
         "trip.cause.overrules(None if in_force is None else in_force.cause)",
         "True",
-        "tests/line/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
-        promise=15,
-        daily=True,
+        "test_of_three_trips_in_any_order_the_worst_is_in_force",
     ),
     PlantedBug(
         "too much pressure overruled",
@@ -395,9 +339,7 @@ PLANTED = (
         "GAS_LEAK = 'gas_leak_detected'\n"
         "EMERGENCY_STOP_LOOP = 'emergency_stop_loop'\n"
         "OVER_PRESSURE = 'over_pressure'",
-        "tests/envelopes/test_over_pressure.py::"
         "test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_after",
-        promise=15,
         detector="referee",
     ),
     PlantedBug(
@@ -405,9 +347,7 @@ PLANTED = (
         "labharness.line.hindrances:stop_procedure",
         "named |= {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
         "named = {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
-        "tests/envelopes/test_over_pressure.py::"
         "test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks",
-        promise=15,
         detector="referee",
     ),
     PlantedBug(
@@ -415,10 +355,8 @@ PLANTED = (
         "labharness.line.command:Writer.intend",
         "await self.journal.durable(intent)",
         "",
-        "tests/line/test_failpoints.py::"
-        "test_after_any_failing_write_a_restart_grows_again"
-        "[purge: journal commit 1: dies within]",
-        promise=16,
+        "test_after_any_failing_write_a_restart_grows_again[purge: journal commit 1: dies within]",
+        of_promise=16,
         detector="journal audit",
         dear=True,
     ),
@@ -427,10 +365,8 @@ PLANTED = (
         "labharness.lab.wiring.tasks:TaskRun._keep",
         "OSError",
         "ZeroDivisionError",
-        "tests/line/test_failpoints.py::"
-        "test_after_any_failing_write_a_restart_grows_again"
-        "[ramp: fsync answer.new 1: full]",
-        promise=20,
+        "test_after_any_failing_write_a_restart_grows_again[ramp: fsync answer.new 1: full]",
+        of_promise=20,
         detector="referee",
         dear=True,
     ),
@@ -439,25 +375,21 @@ PLANTED = (
         "labharness.journal.reading:_unpacked",
         "packed.eof and not packed.unused_data",
         "packed.eof",
-        "tests/journal/test_journal_store.py::"
         "test_a_block_that_is_not_the_one_measured_is_named[twice]",
-        promise=20,
     ),
     PlantedBug(
         "samples unpacked without a bound",
         "labharness.journal.reading:_unpacked",
         "packed.decompress(block, layout.BLOCK_BYTES_MAX)",
         "packed.decompress(block)",
-        "tests/journal/test_journal_store.py::test_a_block_is_unpacked_up_to_a_bound",
-        promise=20,
+        "test_a_block_is_unpacked_up_to_a_bound",
     ),
     PlantedBug(
         "record acknowledged before the disk has it",
         "labharness.journal.store:SqliteJournal._open",
         '"""PRAGMA synchronous=FULL"""',
         '"""PRAGMA synchronous=OFF"""',
-        "tests/journal/test_journal_store.py::test_a_commit_waits_for_the_disk_itself",
-        promise=20,
+        "test_a_commit_waits_for_the_disk_itself",
         detector="journal audit",
     ),
     PlantedBug(
@@ -465,9 +397,7 @@ PLANTED = (
         "labharness.journal.store:SqliteJournal._commit_queue",
         "file_ids(self.path) != self._opened_ids",
         "False",
-        "tests/journal/test_journal_store.py::"
         "test_a_journal_that_was_taken_away_says_that_nothing_is_durable[folder-False]",
-        promise=20,
         detector="journal audit",
         dear=True,
     ),
@@ -476,8 +406,7 @@ PLANTED = (
         "labharness.journal.store:SqliteJournal._commit_queue",
         "self._block_end_s = -math.inf",
         "self._queue.clear()\nself._block_end_s = -math.inf",
-        "tests/journal/test_journal_store.py::test_a_full_disk_stops_the_journal_until_there_is_room",
-        promise=20,
+        "test_a_full_disk_stops_the_journal_until_there_is_room",
         detector="journal audit",
         dear=True,
     ),
@@ -486,8 +415,7 @@ PLANTED = (
         "labharness.line.poll:Monitor.lose_journal",
         "procedure = self.memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "return\nprocedure = self.memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
-        "tests/line/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
-        promise=20,
+        "test_a_journal_that_is_lost_trips_the_line",
         dear=True,
     ),
     PlantedBug(
@@ -495,9 +423,7 @@ PLANTED = (
         "labharness.core.files.durable:write_durably",
         "sync_folder(path.parent)",
         "",
-        "tests/safety/guard/test_latch.py::"
         "test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on",
-        promise=14,
         detector="journal audit",
         dear=True,
     ),
@@ -506,8 +432,7 @@ PLANTED = (
         "labharness.safety.alarm.outlets:AlarmFile.append",
         "os.fsync(handle)",
         "",
-        "tests/core/files/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
-        promise=20,
+        "test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
         detector="journal audit",
         dear=True,
     ),
@@ -516,8 +441,7 @@ PLANTED = (
         "labharness.core.files.durable:append_durably",
         "os.fsync(file.fileno())",
         "",
-        "tests/core/files/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[a decision]",
-        promise=20,
+        "test_a_line_is_on_the_disk_before_anybody_goes_on[a decision]",
         detector="journal audit",
         dear=True,
     ),
@@ -528,8 +452,7 @@ PLANTED = (
         "if self.board.alarms[fact.alarm].state.suppressed_or_shelved:\n"
         "    return\n"
         "group = self.board.group_of(fact.alarm)",
-        "tests/safety/alarm/test_alarm_line.py::test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal",
-        promise=21,
+        "test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal",
         detector="journal audit",
         dear=True,
     ),
@@ -538,8 +461,7 @@ PLANTED = (
         "labharness.safety.alarm.board:_grouped",
         "alarm.source == HOUSE",
         "False",
-        "tests/safety/alarm/test_alarm_line.py::test_a_second_channel_that_dies_is_told_as_the_first_was",
-        promise=23,
+        "test_a_second_channel_that_dies_is_told_as_the_first_was",
         detector="alarm audit",
         dear=True,
     ),
@@ -548,8 +470,7 @@ PLANTED = (
         "labharness.line.alarms:LineAlarms._save",
         "self._saving = loop.run_in_executor(None, self.file.append, facts)",
         "self._saving = loop.create_future()\nself._saving.set_result(self.file.append(facts))",
-        "tests/safety/alarm/test_alarm_channels.py::test_a_disk_that_stands_still_keeps_nobody_from_being_told",
-        promise=23,
+        "test_a_disk_that_stands_still_keeps_nobody_from_being_told",
         detector="deadline",
         dear=True,
     ),
@@ -558,9 +479,7 @@ PLANTED = (
         "labharness.line.alarms:LineAlarms._waited_s",
         "self.clock.now_s()",
         "self.clock.now_s() + self.clock.jumped_s",
-        "tests/safety/alarm/test_alarm_line.py::"
         "test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when",
-        promise=23,
         detector="alarm audit",
         dear=True,
     ),
@@ -569,9 +488,7 @@ PLANTED = (
         "labharness.line.alarms:LineAlarms._saw",
         "if name in self._active(name):\n    self._end_unheard(name)",
         "",
-        "tests/safety/alarm/test_alarm_line.py::"
         "test_a_trip_calls_though_its_alarm_was_left_standing_by_an_earlier_watch",
-        promise=23,
         detector="alarm audit",
         dear=True,
     ),
@@ -580,9 +497,7 @@ PLANTED = (
         "labharness.lab.operate.attend:Attendance._main",
         "await somebody_knows(alarms, clock, self.tell)",
         "",
-        "tests/safety/alarm/test_alarm_unanswered.py::"
         "test_the_next_level_is_called_though_the_owner_has_left_the_line",
-        promise=23,
         detector="alarm audit",
         dear=True,
     ),
@@ -591,8 +506,7 @@ PLANTED = (
         "labharness.safety.alarm.board:take",
         "not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds()",
         "False",
-        "tests/safety/alarm/test_alarm_board.py::test_no_shelf_lasts_longer_than_the_bound",
-        promise=21,
+        "test_no_shelf_lasts_longer_than_the_bound",
         detector="alarm audit",
         dear=True,
     ),
@@ -601,8 +515,7 @@ PLANTED = (
         "labharness.safety.alarm.board:_grouped",
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "True",
-        "tests/safety/alarm/test_alarm_board.py::test_what_follows_a_first_out_joins_its_group_silently",
-        promise=22,
+        "test_what_follows_a_first_out_joins_its_group_silently",
         detector="alarm audit",
         dear=True,
     ),
@@ -611,9 +524,7 @@ PLANTED = (
         "labharness.lab.config.hazards:HazardRow.missing",
         "age > self.proof_days",
         "False",
-        "tests/envelopes/test_unattended.py::"
         "test_unattended_work_is_refused_without_hardware_that_was_tested[overdue]",
-        promise=35,
         detector="byte log",
         dear=True,
     ),
@@ -622,18 +533,14 @@ PLANTED = (
         "labharness.line.command:Programs._write",
         "found != block.holds",
         "False",
-        "tests/line/test_programs.py::"
         "test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_error",
-        promise=9,
     ),
     PlantedBug(
         "half a program left in the instrument",
         "labharness.line.command:Programs._store",
         "(programmer.empty, *rest, blocks[-1])",
         "(*rest, blocks[-1])",
-        "tests/line/test_programs.py::"
         "test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once",
-        promise=1,
         detector="byte log",
     ),
 )

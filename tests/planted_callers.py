@@ -2,16 +2,7 @@
 
 from planted_bug import PlantedBug
 
-TEXT = (
-    "tests/lab/wiring/test_control.py::test_a_text_of_a_request_arrives_as_its_code_and_parameters"
-)
-HEARD = (
-    "tests/faces/service/test_post_killed.py::"
-    "test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies"
-)
-KEY = "tests/lab/house/test_house_queue.py::test_no_part_of_a_submission_may_differ_under_its_key"
-
-AUDIENCE = "tests/faces/service/test_audience.py::test_no_caller_hears_who_else_there_is"
+AUDIENCE = "test_no_caller_hears_who_else_there_is"
 
 TO_CALLERS = (
     PlantedBug(
@@ -20,7 +11,6 @@ TO_CALLERS = (
         "known(own)",
         "known(own) and not own.endswith('one_of')",
         AUDIENCE,
-        promise=67,
     ),
     PlantedBug(
         "account of a person who works by hand, told to a caller",
@@ -28,38 +18,33 @@ TO_CALLERS = (
         "known(own)",
         "known(own) and 'by_hand' not in own",
         AUDIENCE,
-        promise=67,
     ),
     PlantedBug(
         "text of a request that arrives as the object it travelled as",
         "labharness.core.vocabulary.texts:from_json",
         "json.loads(data, object_hook=revived)",
         "json.loads(data)",
-        TEXT,
-        promise=53,
+        "test_a_text_of_a_request_arrives_as_its_code_and_parameters",
     ),
     PlantedBug(
         "same key with other inputs, answered with the old task",
         "labharness.lab.house.intake:_digest",
         "canonical(payload.stated())",
         "canonical({'intent': payload.intent})",
-        f"{KEY}[None]",
-        promise=61,
+        "test_no_part_of_a_submission_may_differ_under_its_key[None]",
     ),
     PlantedBug(
         "session that is closed before its answer",
         "labharness.faces.service.session_messages:messages_of",
         "record.kind == 'event' and _closes(record.body)",
         "False",
-        f"{HEARD}[5]",
-        promise=65,
+        "test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies[5]",
     ),
     PlantedBug(
         "answer that is sent alone, and its session never closed",
         "labharness.faces.service.session_messages:messages_of",
         "closing.seq - 1",
         "closing.seq",
-        f"{HEARD}[5]",
-        promise=65,
+        "test_a_caller_hears_all_of_its_task_in_order_and_one_end_whatever_dies[5]",
     ),
 )

@@ -8,9 +8,7 @@ OF_COMMANDS = (
         "labharness.line.command:Writer._read_back",
         "spec.readback is None or (trouble and many)",
         "spec.readback is None or False",
-        "tests/instruments/driver/test_frames_of_others.py::"
         "test_a_read_back_of_one_frame_does_not_show_the_others[second]",
-        promise=42,
         dear=True,
     ),
     PlantedBug(
@@ -21,9 +19,7 @@ OF_COMMANDS = (
         "    reply = await lease.send(request, command=True)\n"
         "except NoReply:\n"
         "    reply = await lease.send(request, command=True)",
-        "tests/instruments/driver/test_frames_of_others.py::"
         "test_one_frame_that_is_not_answered_is_shown_by_its_read_back_and_is_not_sent_again",
-        promise=42,
         detector="byte log",
         dear=True,
     ),
@@ -32,28 +28,21 @@ OF_COMMANDS = (
         "labharness.line.command:Writer._read_back",
         "abs(found - asked) <= spec.resolution",
         "abs(found - asked) <= 10 * spec.resolution",
-        "tests/instruments/driver/test_frames_of_others.py::"
         "test_what_is_read_back_is_what_was_asked_to_within_one_step[9.0-mismatch]",
-        promise=42,
-        daily=True,
     ),
     PlantedBug(
         "ten steps of tolerance in verification",
         "labharness.line.trip_response:TripResponse._states",
         "abs(value - wanted.value) <= spec.resolution",
         "abs(value - wanted.value) <= 10 * spec.resolution",
-        "tests/line/test_verified_to_a_step.py::"
         "test_a_step_is_verified_within_its_resolution_and_not_beyond[9.0-False]",
-        promise=12,
     ),
     PlantedBug(
         "permit outlives a change of an interlock's truth",
         "labharness.line.poll:Monitor.take",
         "self.guard.new_epoch()",
         "",
-        "tests/line/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_lid_is_opened-]",
-        promise=5,
         detector="byte log",
     ),
     PlantedBug(
@@ -61,9 +50,7 @@ OF_COMMANDS = (
         "labharness.line.trip_response:TripResponse.make_safe",
         "self.guard.new_epoch()",
         "",
-        "tests/line/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_line_is_made_safe-]",
-        promise=5,
         detector="byte log",
     ),
     PlantedBug(
@@ -71,27 +58,21 @@ OF_COMMANDS = (
         "labharness.line.hindrances:_active_rows",
         "not row.procedure or value != value or (not track.fresh(now))",
         "not row.procedure or value != value",
-        "tests/line/test_active_causes.py::test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
-        promise=14,
+        "test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
     ),
     PlantedBug(
         "armed by a prepare that nothing shows",
         "labharness.line.preparing:Reconnecting.prepare",
         "outcome.ending is not Ending.CONFIRMED",
         "outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED)",
-        "tests/lab/wiring/test_arming.py::"
         "test_a_line_is_not_armed_by_a_prepare_that_nothing_shows[unconfirmed]",
-        promise=3,
     ),
     PlantedBug(
         "settle time left out of what a permit takes",
         "labharness.safety.guard.harness:HarnessSession._permitted",
         "request.timeout_s + request.settle_s",
         "request.timeout_s",
-        "tests/safety/guard/test_guard_permits.py::"
-        "test_a_port_is_taken_for_no_longer_than_it_was_armed_for_the_silence_after_it_counted"
-        "[0.3-0.21]",
-        promise=1,
+        "test_a_port_is_taken_for_no_longer_than_it_was_armed_for_the_silence_after_it_counted[0.3-0.21]",
         detector="deadline",
     ),
     PlantedBug(
@@ -99,8 +80,7 @@ OF_COMMANDS = (
         "labharness.lab.wiring.arming:_port",
         "each.timeout_s + each.settle_s",
         "each.timeout_s",
-        "tests/safety/guard/test_guard_armed.py::test_the_arming_of_a_real_lab_is_complete",
-        promise=1,
+        "test_the_arming_of_a_real_lab_is_complete",
         detector="deadline",
     ),
     PlantedBug(
@@ -108,8 +88,7 @@ OF_COMMANDS = (
         "labharness.instruments.driver.modbus:ModbusRow._whole",
         "round",
         "int",
-        "tests/instruments/driver/test_driver_steps.py::test_what_a_register_carries_is_the_nearest_step[0.1]",
-        promise=9,
+        "test_what_a_register_carries_is_the_nearest_step[0.1]",
         detector="byte log",
     ),
     PlantedBug(
@@ -117,9 +96,7 @@ OF_COMMANDS = (
         "labharness.instruments.driver.ascii_table:Ascii.written",
         "f'{value * self.per:.{self.decimals}f}'",
         "f'{int(value * self.per):.{self.decimals}f}'",
-        "tests/instruments/driver/test_driver_steps.py::"
         "test_no_value_is_cut_off_at_the_step_below[prior_proscan-more7-x-0.999-1.0]",
-        promise=9,
         detector="byte log",
     ),
     PlantedBug(
@@ -127,9 +104,7 @@ OF_COMMANDS = (
         "labharness.safety.alarm.board:longest_s",
         "max",
         "min",
-        "tests/safety/alarm/test_alarm_board.py::"
         "test_the_longest_wait_of_a_group_says_who_is_due_not_the_youngest",
-        promise=23,
         detector="alarm audit",
     ),
 )

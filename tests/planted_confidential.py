@@ -2,16 +2,10 @@
 
 from planted_bug import PlantedBug
 
-CLI = "tests/faces/cli/test_confidential.py::"
-HOUSE = "tests/lab/house/test_confidential_tasks.py::"
-SERVICE = "tests/faces/service/test_confidential_service.py::"
-LINE = "tests/lab/wiring/test_confidential_lines.py::"
-GROWN = LINE + "test_nothing_of_a_confidential_growth_is_kept_in_clear"
-TRIPPED = LINE + "test_a_trip_makes_the_line_safe_and_is_recorded_though_the_key_is_lost"
-TOLD = LINE + "test_what_is_told_of_a_confidential_task_is_named_in_the_table"
-REFERRED = CLI + "test_a_task_on_a_line_refers_to_its_inputs_and_keeps_none_of_them_in_clear"
-KEPT = CLI + "test_nothing_of_a_confidential_task_is_kept_in_clear"
-TAKEN = HOUSE + "test_a_house_carries_a_confidential_task_out_and_keeps_none_of_it_in_clear"
+GROWN = "test_nothing_of_a_confidential_growth_is_kept_in_clear"
+TRIPPED = "test_a_trip_makes_the_line_safe_and_is_recorded_though_the_key_is_lost"
+TOLD = "test_what_is_told_of_a_confidential_task_is_named_in_the_table"
+TAKEN = "test_a_house_carries_a_confidential_task_out_and_keeps_none_of_it_in_clear"
 
 OF_CONFIDENTIAL_DATA = (
     PlantedBug(
@@ -19,49 +13,42 @@ OF_CONFIDENTIAL_DATA = (
         "labharness.journal.artifacts:Artifacts._write",
         "self._key.file(f'{self.directory.name}/{filename}', data)",
         "data",
-        f"{KEPT}[t3]",
-        promise=71,
-        daily=True,
+        "test_nothing_of_a_confidential_task_is_kept_in_clear[t3]",
     ),
     PlantedBug(
         "record chained in clear",
         "labharness.journal.store:SqliteJournal._chain",
         "self.key is not None",
         "False",
-        f"{KEPT}[t3]",
-        promise=71,
+        "test_nothing_of_a_confidential_task_is_kept_in_clear[t3]",
     ),
     PlantedBug(
         "request beside the journal in clear",
         "labharness.lab.wiring.runs:stored",
         "key.file(name, data)",
         "data",
-        f"{KEPT}[t3]",
-        promise=71,
+        "test_nothing_of_a_confidential_task_is_kept_in_clear[t3]",
     ),
     PlantedBug(
         "results of a confidential task by value",
         "labharness.work.desk.desk:Desk.run",
         "is_confidential(payload)",
         "False",
-        f"{KEPT}[t3]",
-        promise=71,
+        "test_nothing_of_a_confidential_task_is_kept_in_clear[t3]",
     ),
     PlantedBug(
         "reason of a rejection that quotes a confidential input",
         "labharness.work.admission.confidential:in_clear",
         "_quotes_nothing(reason)",
         "True",
-        HOUSE + "test_of_a_confidential_task_that_is_rejected_no_input_is_kept",
-        promise=71,
+        "test_of_a_confidential_task_that_is_rejected_no_input_is_kept",
     ),
     PlantedBug(
         "task that is refused for its class, and kept in clear before",
         "labharness.lab.wiring.runs:storable",
         "is_confidential(payload) and _master(plan, payload) is None",
         "False",
-        CLI + "test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none[line]",
-        promise=71,
+        "test_a_lab_without_a_key_refuses_confidential_data_and_keeps_none[line]",
     ),
     PlantedBug(
         "submission kept in clear by the house",
@@ -69,7 +56,6 @@ OF_CONFIDENTIAL_DATA = (
         "key.file(path.name, data)",
         "data",
         TAKEN,
-        promise=71,
     ),
     PlantedBug(
         "intent of a confidential task in the journal of the house",
@@ -77,31 +63,27 @@ OF_CONFIDENTIAL_DATA = (
         "withheld(payload) if is_confidential(payload) else payload",
         "payload",
         TAKEN,
-        promise=71,
     ),
     PlantedBug(
         "confidential task taken over a connection without TLS",
         "labharness.work.admission.confidential:refused_on_way",
         "way == 'plain'",
         "False",
-        HOUSE + "test_over_a_broker_confidential_data_are_refused_that_are_no_reference",
-        promise=71,
+        "test_over_a_broker_confidential_data_are_refused_that_are_no_reference",
     ),
     PlantedBug(
         "confidential data taken that a broker has kept",
         "labharness.work.admission.confidential:refused_on_way",
         "not inline and (not payload.context)",
         "True",
-        HOUSE + "test_over_a_broker_confidential_data_are_refused_that_are_no_reference",
-        promise=71,
+        "test_over_a_broker_confidential_data_are_refused_that_are_no_reference",
     ),
     PlantedBug(
         "confidential task told over a connection without TLS",
         "labharness.faces.service.outbox:Outbox.may_tell",
         "self.secured or declared in (None, *OPEN) or bool(self._rejection(task))",
         "True",
-        SERVICE + "test_what_was_taken_over_tls_is_not_told_without_it",
-        promise=71,
+        "test_what_was_taken_over_tls_is_not_told_without_it",
         dear=True,
     ),
     PlantedBug(
@@ -109,8 +91,7 @@ OF_CONFIDENTIAL_DATA = (
         "labharness.faces.service.amqp:AmqpFace._connected",
         "'tls' if self.broker.secured else 'plain'",
         "'tls'",
-        SERVICE + "test_a_lab_without_tls_refuses_confidential_tasks_and_tells_nothing_of_them",
-        promise=71,
+        "test_a_lab_without_tls_refuses_confidential_tasks_and_tells_nothing_of_them",
         dear=True,
     ),
     PlantedBug(
@@ -118,48 +99,42 @@ OF_CONFIDENTIAL_DATA = (
         "labharness.journal.access_log:log_access",
         "data_class == APPROVED and of_results and (not _is_approved(folder, reader))",
         "False",
-        CLI + "test_restricted_results_are_read_by_those_alone_whom_another_person_has_approved",
-        promise=71,
+        "test_restricted_results_are_read_by_those_alone_whom_another_person_has_approved",
     ),
     PlantedBug(
         "one nonce for all that a key encrypts",
         "labharness.journal.encryption:_encrypted",
         "Chance(None).entropy(NONCE_BYTES)",
         "bytes(NONCE_BYTES)",
-        "tests/journal/test_journal_encryption.py::test_a_record_does_not_stand_in_the_place_of_another",
-        promise=71,
+        "test_a_record_does_not_stand_in_the_place_of_another",
     ),
     PlantedBug(
         "text that may stand in the place of another",
         "labharness.journal.encryption:RunKey.decrypt",
         "_decrypted(self._key, what, data)",
         "next((f for w in (what, 'record 1') if (f := _decrypted(self._key, w, data))), None)",
-        "tests/journal/test_journal_encryption.py::test_a_record_does_not_stand_in_the_place_of_another",
-        promise=71,
+        "test_a_record_does_not_stand_in_the_place_of_another",
     ),
     PlantedBug(
         "dead letter that holds what is confidential",
         "labharness.faces.service.amqp:_AmqpService.dead_letter",
         "b'' if says_confidential(data) else data[:MESSAGE_BYTES_MAX]",
         "data[:MESSAGE_BYTES_MAX]",
-        "tests/faces/service/test_inbox.py::test_what_is_confidential_is_no_dead_letter_and_in_no_traceback",
-        promise=71,
+        "test_what_is_confidential_is_no_dead_letter_and_in_no_traceback",
     ),
     PlantedBug(
         "reader approved in the name of an approver, without the key",
         "labharness.faces.cli.records:journal_grant",
         "approvers is not None and (why := _why_not(approvers, grant))",
         "(why := '')",
-        CLI + "test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader",
-        promise=71,
+        "test_where_a_lab_has_approvers_one_of_them_signs_for_the_reader",
     ),
     PlantedBug(
         "run of a line whose key is not made",
         "labharness.lab.wiring.runs:run_key",
         "make_run_key(folder / KEY_NAME, master, declared_class(payload))",
         "None",
-        f"{KEPT}[sweep]",
-        promise=71,
+        "test_nothing_of_a_confidential_task_is_kept_in_clear[sweep]",
     ),
     PlantedBug(
         "sentence with a value in it, told",
@@ -167,7 +142,6 @@ OF_CONFIDENTIAL_DATA = (
         "not text.params and known(text.code)",
         "True",
         TOLD,
-        promise=71,
     ),
     PlantedBug(
         "event that no table names, told",
@@ -175,15 +149,13 @@ OF_CONFIDENTIAL_DATA = (
         "AS_IT_IS.get(kind)",
         "AS_IT_IS.get(kind, tuple(data))",
         TOLD,
-        promise=71,
     ),
     PlantedBug(
         "event of a line that house and broker keep as it is",
         "labharness.work.desk.session:Session._clear",
         "self.confidential",
         "False",
-        SERVICE + "test_no_byte_of_a_confidential_growth_is_kept_in_clear",
-        promise=71,
+        "test_no_byte_of_a_confidential_growth_is_kept_in_clear",
         dear=True,
     ),
     PlantedBug(
@@ -192,7 +164,6 @@ OF_CONFIDENTIAL_DATA = (
         "references(outputs, self._put(results(outputs)))",
         "outputs",
         GROWN,
-        promise=71,
     ),
     PlantedBug(
         "log of a run that is confidential",
@@ -200,15 +171,13 @@ OF_CONFIDENTIAL_DATA = (
         "no_log() if self.confidential else log",
         "log",
         GROWN,
-        promise=71,
     ),
     PlantedBug(
         "request for approval in clear",
         "labharness.lab.wiring.approvals:ApprovalFolder._stored",
         "self.key is None",
         "True",
-        LINE + "test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone",
-        promise=71,
+        "test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone",
     ),
     PlantedBug(
         "value of a trip told to its caller",
@@ -216,7 +185,6 @@ OF_CONFIDENTIAL_DATA = (
         "bare(said)",
         "dict(said)",
         TRIPPED,
-        promise=71,
     ),
     PlantedBug(
         "run that cannot read itself once its key is lost",
@@ -224,7 +192,6 @@ OF_CONFIDENTIAL_DATA = (
         "_IN_USE.get(place.absolute())",
         "None",
         TRIPPED,
-        promise=71,
         detector="journal audit",
     ),
     PlantedBug(
@@ -232,16 +199,14 @@ OF_CONFIDENTIAL_DATA = (
         "labharness.core.files.allowed:allowed_file",
         "found if any((found.is_relative_to(each) for each in folders)) else None",
         "found",
-        REFERRED,
-        promise=71,
+        "test_a_task_on_a_line_refers_to_its_inputs_and_keeps_none_of_them_in_clear",
     ),
     PlantedBug(
         "results that go on into a lower class",
         "labharness.work.desk.resuming:_other_task",
         "_class_of(before) > DATA_CLASSES.index(declared_class(payload) or UNDECLARED)",
         "False",
-        LINE + "test_a_confidential_run_goes_on_from_its_checkpoint_and_into_no_lower_class",
-        promise=71,
+        "test_a_confidential_run_goes_on_from_its_checkpoint_and_into_no_lower_class",
         dear=True,
     ),
     PlantedBug(
@@ -249,8 +214,6 @@ OF_CONFIDENTIAL_DATA = (
         "labharness.faces.service.outbox:Outbox._batch",
         "run is not None and run.error_code == KeyMissing.code",
         "False",
-        "tests/faces/service/test_post_killed.py::"
         "test_a_caller_whose_run_can_no_longer_be_read_hears_its_end_all_the_same",
-        promise=71,
     ),
 )

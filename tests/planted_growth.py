@@ -8,19 +8,15 @@ IN_THE_GROWTH = (
         "labharness.work.capability.cvd.recipe:growth_facts",
         "{**GROWTH_DEFAULTS, **facts.settings.growth}",
         "{**GROWTH_DEFAULTS, 'sulfur_until_c': 900.0, **facts.settings.growth}",
-        "tests/work/capability/test_cooling_of_a_growth.py::test_sulfur_flows_until_the_film_is_below_550_degrees",
-        promise=49,
+        "test_sulfur_flows_until_the_film_is_below_550_degrees",
         detector="referee",
-        daily=True,
     ),
     PlantedBug(
         "full output behind an open contactor",
         "labharness.work.capability.cvd.planner:_Growth.cool",
         "self._rest('furnace')",
         "",
-        "tests/work/capability/test_cooling_of_a_growth.py::"
         "test_no_controller_asks_for_heat_behind_its_open_contactor[short]",
-        promise=49,
         detector="referee",
     ),
 )

@@ -8,18 +8,14 @@ IN_THE_WATCH = (
         "labharness.line.preparing:Reconnecting.prepare",
         "await read_all(polled, FULL_POLL_S_MAX)",
         "dict.fromkeys(polled)",
-        "tests/lab/wiring/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
-        promise=9,
+        "test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
     ),
     PlantedBug(
         "value that somebody else set overlooked",
         "labharness.safety.kernel.observing:observe",
         "abs(value - track.told) > track.within",
         "False",
-        "tests/envelopes/test_foreign_hands.py::"
-        "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
-        "[35-3000-furnace.setpoint_rate reads 300 degC/min, and 20 was confirmed]",
-        promise=11,
+        "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls[35-3000-furnace.setpoint_rate reads 300 degC/min, and 20 was confirmed]",
         detector="referee",
     ),
     PlantedBug(
@@ -27,10 +23,7 @@ IN_THE_WATCH = (
         "labharness_drivers.eurotherm_2400:Eurotherm2400",
         "ReadBlock('bounds', 30, 6)",
         "ReadBlock('bounds', 30, 6, every_s=30.0)",
-        "tests/envelopes/test_foreign_hands.py::"
-        "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
-        "[35-300-furnace.setpoint_rate reads 30 degC/min, and 20 was confirmed]",
-        promise=11,
+        "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls[35-300-furnace.setpoint_rate reads 30 degC/min, and 20 was confirmed]",
         detector="referee",
     ),
     PlantedBug(
@@ -38,10 +31,7 @@ IN_THE_WATCH = (
         "labharness.safety.kernel.observing:_foreign",
         "limit.on_foreign if at_stake else ''",
         '""""""',
-        "tests/envelopes/test_foreign_hands.py::"
-        "test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls"
-        "[where0-514-2000-6-close_all_valves_and_alert]",
-        promise=11,
+        "test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls[where0-514-2000-6-close_all_valves_and_alert]",
         detector="referee",
     ),
     PlantedBug(
@@ -49,26 +39,21 @@ IN_THE_WATCH = (
         "labharness.line.trip_response:TripResponse._count",
         "expect(self.memory, step.channel, math.nan)",
         "pass",
-        "tests/envelopes/test_foreign_hands.py::"
         "test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses",
-        promise=11,
     ),
     PlantedBug(
         "nobody looks at what a verified line is set to",
         "labharness.line.trip_response:TripResponse._tell",
         "state is StepState.VERIFIED",
         "False",
-        "tests/envelopes/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
-        promise=11,
+        "test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
     ),
     PlantedBug(
         "readings kept only minute by minute",
         "labharness.lab.wiring.runs:open_journal",
         "block_lab_s(clock.speed)",
         "block_lab_s(None)",
-        "tests/journal/test_journal_of_a_killed_run.py::"
         "test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_seconds",
-        promise=20,
         detector="journal audit",
         dear=True,
     ),
@@ -77,8 +62,7 @@ IN_THE_WATCH = (
         "labharness.journal.store:SqliteJournal.sample",
         "ended",
         "False",
-        "tests/journal/test_journal_store.py::test_an_idle_line_meets_a_full_disk_within_five_seconds",
-        promise=20,
+        "test_an_idle_line_meets_a_full_disk_within_five_seconds",
         detector="journal audit",
     ),
     PlantedBug(
@@ -86,9 +70,7 @@ IN_THE_WATCH = (
         "labharness.lab.operate.attend:Attendance._stay",
         "line.holding.check()",
         "pass",
-        "tests/faces/cli/test_by_hand.py::"
         "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
-        promise=12,
         dear=True,
     ),
     PlantedBug(
@@ -96,9 +78,7 @@ IN_THE_WATCH = (
         "labharness.line.poll:Monitor._answer",
         "(each.channel, _rule(each.detail))",
         "('', _rule(each.detail))",
-        "tests/line/test_warned.py::"
         "test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled",
-        promise=21,
         detector="journal audit",
     ),
 )

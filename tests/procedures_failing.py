@@ -1,6 +1,8 @@
 """Procedures whose writes fail: causes, what stays on, and what must be off."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from labharness.core.clock import Chance, Clock, VirtualLoop
@@ -26,29 +28,34 @@ ON = (
 SHUTDOWN = "immediate_shutdown"
 
 
-def energised(plan: LabPlan, folder: Path, work: Work) -> Lab:
-    """Arm and start the line, give its heaters mains and the laser leave, then do ``work``."""
-    loop = VirtualLoop()
-    labs: list[Lab] = []
+@asynccontextmanager
+async def energising(plan: LabPlan, folder: Path) -> AsyncIterator[Lab]:
+    """Arm and start the line, give its heaters mains and the laser leave; close it at the end."""
+    Latch(plan.state_dir / "latch.json").open()
+    with SqliteJournal(folder / "journal.sqlite") as journal:
+        clock = Clock(asyncio.get_running_loop())
+        lab = Lab(plan, clock=clock, chance=Chance(1), journal=journal)
+        await lab.line.open()
+        await lab.line.arm(SAFE_TABLE)
+        lab.line.start()
+        for command in ON:
+            outcome = await lab.line.perform(command)
+            assert outcome.ending is Ending.CONFIRMED, outcome
+        yield lab
+        await lab.line.close()
 
-    async def main() -> None:
-        with SqliteJournal(folder / "journal.sqlite") as journal:
-            lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=journal)
-            labs.append(lab)
-            await lab.line.open()
-            await lab.line.arm(SAFE_TABLE)
-            lab.line.start()
-            for command in ON:
-                outcome = await lab.line.perform(command)
-                assert outcome.ending is Ending.CONFIRMED, outcome
+
+def energised(plan: LabPlan, folder: Path, work: Work) -> Lab:
+    """Do ``work`` on a line with mains and light."""
+
+    async def main() -> Lab:
+        async with energising(plan, folder) as lab:
             await work(lab)
-            await lab.line.close()
+        return lab
 
     folder.mkdir(exist_ok=True)
     plan.state_dir.mkdir(parents=True, exist_ok=True)
-    Latch(plan.state_dir / "latch.json").open()
-    run_on(main(), loop)
-    return labs[0]
+    return run_on(main(), VirtualLoop())
 
 
 def cause(lab: Lab, procedure: str, of: Cause = Cause.EMERGENCY_STOP_LOOP) -> Trip:

@@ -113,7 +113,7 @@ class Alone:
     def __init__(
         self, *, attended: bool = True, link: str = "loopback", ambient: float | None = 760.0
     ) -> None:
-        self.loop = VirtualLoop()
+        self.loop = asyncio._get_running_loop() or VirtualLoop()
         self.guard = Held(self.loop)
         self.guard.holds.update(
             {"box.exhaust": 1.0, "box.lid_shut": 1.0, "furnace.temperature": 25.0}

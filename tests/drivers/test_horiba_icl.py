@@ -23,6 +23,11 @@ def region(**of: object) -> dict[str, object]:
     return {"acquisition": [{"acqIndex": 1, "roi": [of]}]}
 
 
+@pytest.fixture
+def bench() -> Bench:
+    return Bench().prepare()
+
+
 def test_the_messages_are_the_manuals() -> None:
     def sent(channel: str, value: float) -> list[dict[str, Any]]:
         frames = [request.frame for request in HoribaIcl(mono_index=1).write(channel, value)]
@@ -50,8 +55,7 @@ def test_the_messages_are_the_manuals() -> None:
     ]
 
 
-def test_a_prepared_instrument_shows_all_that_was_set() -> None:
-    bench = Bench().prepare()
+def test_a_prepared_instrument_shows_all_that_was_set(bench: Bench) -> None:
     assert {name: bench.read(name) for name in ("mono_open", "mono_home", "ccd_open")} == {
         "mono_open": 1.0,
         "mono_home": 1.0,
@@ -79,8 +83,7 @@ def test_an_exposure_takes_its_time_and_is_drawn_once() -> None:
     assert bench.optics.exposures == [(0.5, 1)]
 
 
-def test_an_aborted_exposure_leaves_no_data() -> None:
-    bench = Bench().prepare()
+def test_an_aborted_exposure_leaves_no_data(bench: Bench) -> None:
     bench.set("acquire", 1)
     bench.set("acquire", 0)
     bench.wait(10)
@@ -118,8 +121,7 @@ def test_the_axis_is_of_the_centre_that_was_told_before_its_kind() -> None:
     assert bench.spectrum()[0][middle] == pytest.approx(600.0)
 
 
-def test_no_read_starts_an_exposure_or_moves_the_grating() -> None:
-    bench = Bench().prepare()
+def test_no_read_starts_an_exposure_or_moves_the_grating(bench: Bench) -> None:
     driver = bench.driver
     reads = [each.request for each in driver.scans()]
     for request in [*reads, driver.identify().request]:
@@ -141,8 +143,7 @@ def test_the_axis_follows_the_grating_because_the_ccd_is_told_the_centre() -> No
     assert bench.spectrum()[0] == tuple(float(at) for at in range(8))
 
 
-def test_opening_what_is_open_already_is_no_error_and_resets_nothing() -> None:
-    bench = Bench().prepare()
+def test_opening_what_is_open_already_is_no_error_and_resets_nothing(bench: Bench) -> None:
     bench.set("mono_open", 1)
     bench.set("ccd_open", 1)
     assert bench.read("exposure") == 500.0
@@ -161,8 +162,7 @@ Step = Callable[[Bench], object]
         (lambda bench: bench.set("exposure", 10), "-309"),
     ],
 )
-def test_a_running_exposure_refuses_to_be_changed(step: Step, code: str) -> None:
-    bench = Bench().prepare()
+def test_a_running_exposure_refuses_to_be_changed(bench: Bench, step: Step, code: str) -> None:
     bench.set("acquire", 1)
     with pytest.raises(DeviceFault, match=code):
         step(bench)

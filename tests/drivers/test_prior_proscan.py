@@ -51,8 +51,12 @@ def scan(name: str) -> Scan:
     return next(each for each in PriorProscan().scans() if each.name == name)
 
 
-def test_a_move_is_answered_when_the_stage_has_arrived() -> None:
-    bench = Bench()
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_move_is_answered_when_the_stage_has_arrived(bench: Bench) -> None:
     delay_s = bench.move("x", 10_000)
     assert delay_s == pytest.approx(2.01)  # 10 mm at 5 mm/s, and the controller's own 10 ms
     assert bench.read("moving") == (1.0,)
@@ -62,8 +66,7 @@ def test_a_move_is_answered_when_the_stage_has_arrived() -> None:
     assert bench.face.latency_s == pytest.approx(0.01)
 
 
-def test_one_axis_moves_and_the_other_stays() -> None:
-    bench = Bench()
+def test_one_axis_moves_and_the_other_stays(bench: Bench) -> None:
     bench.clock.now_s += bench.move("x", 300)
     bench.clock.now_s += bench.move("y", -200)
     assert bench.read("position") == (300.0, -200.0)
@@ -86,8 +89,7 @@ def test_every_position_reads_back_within_the_resolution(x_um: float, steps_per_
     assert abs(bench.read("position")[0] - x_um) <= bench.driver.channels["x"].resolution
 
 
-def test_a_move_while_another_runs_is_refused_and_changes_nothing() -> None:
-    bench = Bench()
+def test_a_move_while_another_runs_is_refused_and_changes_nothing(bench: Bench) -> None:
     delay_s = bench.move("x", 10_000)
     with pytest.raises(DeviceFault, match="not idle"):
         bench.move("y", 500)
@@ -173,8 +175,7 @@ def test_what_usual_clients_send_first_is_answered() -> None:
     assert stage.endswith(b"\rEND\r")
 
 
-def test_a_relative_move_goes_on_from_where_the_stage_is_and_sis_comes_back() -> None:
-    bench = Bench()
+def test_a_relative_move_goes_on_from_where_the_stage_is_and_sis_comes_back(bench: Bench) -> None:
     for line, place in [(b"GR,100,-50", (100.0, -50.0)), (b"gr 10 0", (110.0, -50.0))]:
         assert bench.face.receive(line + b"\r") == b"R\r"
         bench.clock.now_s += bench.face.latency_s
@@ -184,8 +185,7 @@ def test_a_relative_move_goes_on_from_where_the_stage_is_and_sis_comes_back() ->
     assert bench.read("position") == (0.0, 0.0)
 
 
-def test_a_stage_that_is_stopped_stands_where_it_is() -> None:
-    bench = Bench()
+def test_a_stage_that_is_stopped_stands_where_it_is(bench: Bench) -> None:
     bench.move("x", 10_000)
     bench.clock.now_s = 1.0
     assert bench.read("moving") == (1.0,)
@@ -196,15 +196,13 @@ def test_a_stage_that_is_stopped_stands_where_it_is() -> None:
     assert bench.read("position")[0] == pytest.approx(5000, abs=20)
 
 
-def test_any_delimiter_of_the_manual_parts_the_words() -> None:
-    bench = Bench()
+def test_any_delimiter_of_the_manual_parts_the_words(bench: Bench) -> None:
     assert bench.face.receive(b"G,,100 200\r") == b"R\r"
     bench.clock.now_s = 1.0
     assert bench.read("position") == (100.0, 200.0)
 
 
-def test_it_says_that_a_stage_is_fitted() -> None:
-    bench = Bench()
+def test_it_says_that_a_stage_is_fitted(bench: Bench) -> None:
     query = bench.driver.identify()
     identity = query.decode(bench.exchange(query.request))
     assert isinstance(identity, Identity)

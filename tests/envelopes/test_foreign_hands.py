@@ -6,7 +6,6 @@ writes the same registers.
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,20 +96,17 @@ def warnings(lab: Lab) -> list[str]:
         (MODE, 1, "furnace.mode reads 1, and 0 was confirmed"),
     ],
 )
-def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls(
-    play: Callable[..., Any], address: int, word: int, words: str
+async def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls(
+    lab: Lab, address: int, word: int, words: str
 ) -> None:
-    async def scenario(lab: Lab) -> None:
-        await heated(lab)
-        assert truth(lab)["furnace_heating"]
-        writes(lab, FURNACE, address, word)
-        assert words in await trip_within(lab, NOTICED_S)
-        assert lab.line.trip_response.memory.trip is not None
-        assert lab.line.trip_response.memory.trip.procedure == "immediate_shutdown"
-        await lab.line.trip_response.verified()
-        assert not truth(lab)["furnace_heating"]
-
-    play(scenario)
+    await heated(lab)
+    assert truth(lab)["furnace_heating"]
+    writes(lab, FURNACE, address, word)
+    assert words in await trip_within(lab, NOTICED_S)
+    assert lab.line.trip_response.memory.trip is not None
+    assert lab.line.trip_response.memory.trip.procedure == "immediate_shutdown"
+    await lab.line.trip_response.verified()
+    assert not truth(lab)["furnace_heating"]
 
 
 @pytest.mark.promise(11)
@@ -123,123 +119,90 @@ def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_t
         (BOX, SULFUR_CONTACTOR, ON, 5, "immediate_shutdown"),
     ],
 )
-def test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls(
-    play: Callable[..., Any],
-    where: tuple[str, int],
-    address: int,
-    word: int,
-    function: int,
-    procedure: str,
+async def test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls(
+    lab: Lab, where: tuple[str, int], address: int, word: int, function: int, procedure: str
 ) -> None:
-    async def scenario(lab: Lab) -> None:
-        purged(lab)
-        await put(lab, "box.hydrogen_valve", 1)
-        await put(lab, "hydrogen.setpoint", 5, "sccm")
-        await asyncio.sleep(5.0)
-        assert truth(lab)["hydrogen_sccm"] > 1
-        writes(lab, where, address, word, function)
-        assert "somebody else has set it" in await trip_within(lab, NOTICED_S)
-        assert lab.line.trip_response.memory.trip is not None
-        assert lab.line.trip_response.memory.trip.procedure == procedure
-        await lab.line.trip_response.verified()
-        await asyncio.sleep(3.0)
-        assert truth(lab)["hydrogen_sccm"] < 0.1
-        assert not truth(lab)["furnace_heating"]
-
-    play(scenario)
+    purged(lab)
+    await put(lab, "box.hydrogen_valve", 1)
+    await put(lab, "hydrogen.setpoint", 5, "sccm")
+    await asyncio.sleep(5.0)
+    assert truth(lab)["hydrogen_sccm"] > 1
+    writes(lab, where, address, word, function)
+    assert "somebody else has set it" in await trip_within(lab, NOTICED_S)
+    assert lab.line.trip_response.memory.trip is not None
+    assert lab.line.trip_response.memory.trip.procedure == procedure
+    await lab.line.trip_response.verified()
+    await asyncio.sleep(3.0)
+    assert truth(lab)["hydrogen_sccm"] < 0.1
+    assert not truth(lab)["furnace_heating"]
 
 
-def test_a_hydrogen_valve_that_somebody_else_opens_is_shut_again(
-    play: Callable[..., Any],
-) -> None:
-    async def scenario(lab: Lab) -> None:
-        purged(lab)
-        await asyncio.sleep(2.0)
-        writes(lab, BOX, HYDROGEN_VALVE, ON, 5)
-        assert "box.hydrogen_valve reads 1, and 0 was confirmed" in await trip_within(
-            lab, NOTICED_S
-        )
-        await lab.line.trip_response.verified()
-        assert lab.line.trip_response.verifications[-1].complete
-
-    play(scenario)
+async def test_a_hydrogen_valve_that_somebody_else_opens_is_shut_again(lab: Lab) -> None:
+    purged(lab)
+    await asyncio.sleep(2.0)
+    writes(lab, BOX, HYDROGEN_VALVE, ON, 5)
+    assert "box.hydrogen_valve reads 1, and 0 was confirmed" in await trip_within(lab, NOTICED_S)
+    await lab.line.trip_response.verified()
+    assert lab.line.trip_response.verifications[-1].complete
 
 
 @pytest.mark.promise(11)
-def test_what_defeats_no_limit_is_called_once_and_again_when_it_changes(
-    play: Callable[..., Any],
-) -> None:
-    async def scenario(lab: Lab) -> None:
-        await heated(lab)
-        alarms = line_alarms(lab)
-        name = "interlock_lost/furnace.setpoint/warning"
-        for word, seen in ((900, 1), (900, 1), (800, 2)):
-            writes(lab, FURNACE, TARGET, word)
-            await asyncio.sleep(10.0)
-            assert len(warnings(lab)) == seen
-            assert alarms.board.alarms[name].state.active
-        assert "furnace.setpoint reads 90 degC, and 95 was confirmed" in warnings(lab)[0]
-        assert "furnace.setpoint reads 80 degC, and 95 was confirmed" in warnings(lab)[1]
-        assert lab.line.memory.trip is None
-        await put(lab, "furnace.setpoint", 85, "degC")
-        await asyncio.sleep(OFF_DELAY_S + 5)
-        assert not alarms.board.alarms[name].state.active
-        assert len(warnings(lab)) == 2
-
-    play(scenario)
+async def test_what_defeats_no_limit_is_called_once_and_again_when_it_changes(lab: Lab) -> None:
+    await heated(lab)
+    alarms = line_alarms(lab)
+    name = "interlock_lost/furnace.setpoint/warning"
+    for word, seen in ((900, 1), (900, 1), (800, 2)):
+        writes(lab, FURNACE, TARGET, word)
+        await asyncio.sleep(10.0)
+        assert len(warnings(lab)) == seen
+        assert alarms.board.alarms[name].state.active
+    assert "furnace.setpoint reads 90 degC, and 95 was confirmed" in warnings(lab)[0]
+    assert "furnace.setpoint reads 80 degC, and 95 was confirmed" in warnings(lab)[1]
+    assert lab.line.memory.trip is None
+    await put(lab, "furnace.setpoint", 85, "degC")
+    await asyncio.sleep(OFF_DELAY_S + 5)
+    assert not alarms.board.alarms[name].state.active
+    assert len(warnings(lab)) == 2
 
 
-def test_what_was_changed_before_it_could_do_harm_trips_when_it_can(
-    play: Callable[..., Any],
-) -> None:
-    async def scenario(lab: Lab) -> None:
-        writes(lab, FURNACE, OUTPUT_HIGH, 500)
-        await asyncio.sleep(5.0)
-        assert lab.line.memory.trip is None
-        assert len(warnings(lab)) == 1
-        await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
-        assert "furnace.output_high reads 50 %" in await trip_within(lab, NOTICED_S)
-
-    play(scenario)
+async def test_what_was_changed_before_it_could_do_harm_trips_when_it_can(lab: Lab) -> None:
+    writes(lab, FURNACE, OUTPUT_HIGH, 500)
+    await asyncio.sleep(5.0)
+    assert lab.line.memory.trip is None
+    assert len(warnings(lab)) == 1
+    await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
+    assert "furnace.output_high reads 50 %" in await trip_within(lab, NOTICED_S)
 
 
 @pytest.mark.promise(11)
-def test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses(
-    play: Callable[..., Any],
+async def test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses(
+    lab: Lab,
 ) -> None:
-    async def scenario(lab: Lab) -> None:
-        await heated(lab)
-        assert (await lab.line.settle(SAFE_TABLE)).complete
-        await asyncio.sleep(5.0)
-        lab.line.disarm()
-        writes(lab, FURNACE, RATE, 70)
-        writes(lab, FURNACE, TARGET, 300)
-        await asyncio.sleep(5.0)
-        await lab.line.arm(SAFE_TABLE)
-        lab.line.start()
-        await asyncio.sleep(5.0)
-        assert warnings(lab) == []
-        assert lab.line.memory.trip is None
-
-    play(scenario)
+    await heated(lab)
+    assert (await lab.line.settle(SAFE_TABLE)).complete
+    await asyncio.sleep(5.0)
+    lab.line.disarm()
+    writes(lab, FURNACE, RATE, 70)
+    writes(lab, FURNACE, TARGET, 300)
+    await asyncio.sleep(5.0)
+    await lab.line.arm(SAFE_TABLE)
+    lab.line.start()
+    await asyncio.sleep(5.0)
+    assert warnings(lab) == []
+    assert lab.line.memory.trip is None
 
 
 @pytest.mark.promise(11)
-def test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking(
-    play: Callable[..., Any],
-) -> None:
-    async def scenario(lab: Lab) -> None:
-        lab.line.trip_response.trip(
-            Trip(Cause.STOP_REQUEST, SAFE_TABLE, "by_hand", None, lab.clock.now_s(), "stop")
-        )
-        await lab.line.trip_response.verified()
-        await asyncio.sleep(5.0)
-        assert warnings(lab) == []
-        writes(lab, FURNACE, TARGET, 500)
-        await asyncio.sleep(3.0)
-        assert ["furnace.setpoint reads 50 degC" in each for each in warnings(lab)] == [True]
-
-    play(scenario)
+async def test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking(lab: Lab) -> None:
+    lab.line.trip_response.trip(
+        Trip(Cause.STOP_REQUEST, SAFE_TABLE, "by_hand", None, lab.clock.now_s(), "stop")
+    )
+    await lab.line.trip_response.verified()
+    await asyncio.sleep(5.0)
+    assert warnings(lab) == []
+    writes(lab, FURNACE, TARGET, 500)
+    await asyncio.sleep(3.0)
+    assert ["furnace.setpoint reads 50 degC" in each for each in warnings(lab)] == [True]
 
 
 def test_both_lines_look_as_often_as_their_wires_allow(short_plan: LabPlan) -> None:

@@ -33,18 +33,13 @@ async def somebody() -> str:
     return "ada"
 
 
-def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it(
-    play: Play,
-) -> None:
-    async def work(lab: Lab) -> None:
-        with pytest.raises(NotOpened, match="purged of hydrogen by 5 volumes"):
-            await lab.line.by_hand("load", nobody)
-        await flush(lab)
-        assert await lab.line.by_hand("load", somebody) == "ada"
-        with pytest.raises(NotOpened, match="has no limit"):
-            await lab.line.by_hand("unscrew", nobody)
-
-    play(work)
+async def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it(lab: Lab) -> None:
+    with pytest.raises(NotOpened, match="purged of hydrogen by 5 volumes"):
+        await lab.line.by_hand("load", nobody)
+    await flush(lab)
+    assert await lab.line.by_hand("load", somebody) == "ada"
+    with pytest.raises(NotOpened, match="has no limit"):
+        await lab.line.by_hand("unscrew", nobody)
 
 
 @pytest.mark.parametrize(
@@ -54,47 +49,34 @@ def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it(
         (Command("box.sulfur_contactor", 1.0, ""), "sulfur_contactor"),
     ],
 )
-def test_nobody_is_asked_to_open_what_is_on(play: Play, command: Command, lacks: str) -> None:
-    async def work(lab: Lab) -> None:
-        await flush(lab)
-        assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
-        with pytest.raises(NotOpened, match=lacks):
-            await lab.line.by_hand("load", nobody)
-
-    play(work)
+async def test_nobody_is_asked_to_open_what_is_on(lab: Lab, command: Command, lacks: str) -> None:
+    await flush(lab)
+    assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
+    with pytest.raises(NotOpened, match=lacks):
+        await lab.line.by_hand("load", nobody)
 
 
-def test_until_it_is_done_the_lid_counts_as_open_whatever_it_reads(
-    play: Play,
-) -> None:
-    async def work(lab: Lab) -> None:
-        await flush(lab)
-        endings = []
+async def test_until_it_is_done_the_lid_counts_as_open_whatever_it_reads(lab: Lab) -> None:
+    await flush(lab)
+    endings = []
 
-        async def meanwhile() -> str:
-            await lab.line.next_tick()
-            assert lab.line.latest("box.lid_shut") == 1.0
-            outcome = await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
-            endings.append(outcome.ending)
-            return "ada"
-
-        await lab.line.by_hand("load", meanwhile)
+    async def meanwhile() -> str:
+        await lab.line.next_tick()
+        assert lab.line.latest("box.lid_shut") == 1.0
         outcome = await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
-        assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]
+        endings.append(outcome.ending)
+        return "ada"
 
-    play(work)
+    await lab.line.by_hand("load", meanwhile)
+    outcome = await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
+    assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]
 
 
-def test_no_command_opens_what_a_person_opens(
-    play: Play,
-) -> None:
-    async def work(lab: Lab) -> None:
-        await flush(lab)
-        outcome = await lab.line.perform(Command("operator.load", 0.0, ""))
-        assert outcome.ending is Ending.REFUSED
-        assert "no instrument 'operator'" in outcome.detail
-
-    play(work)
+async def test_no_command_opens_what_a_person_opens(lab: Lab) -> None:
+    await flush(lab)
+    outcome = await lab.line.perform(Command("operator.load", 0.0, ""))
+    assert outcome.ending is Ending.REFUSED
+    assert "no instrument 'operator'" in outcome.detail
 
 
 def test_an_opening_names_a_contact_that_is_watched(tmp_path: Path) -> None:
@@ -111,24 +93,21 @@ def test_every_line_that_ships_judges_what_its_plans_ask_a_person_to_open() -> N
 
 
 @pytest.mark.promise(9)
-def test_no_sample_is_put_under_a_laser_that_is_on_and_while_it_is_put_there_it_stays_off(
-    play: Play,
+async def test_no_sample_is_put_under_a_laser_that_is_on_and_while_it_is_put_there_it_stays_off(
+    lab: Lab,
 ) -> None:
-    async def work(lab: Lab) -> None:
-        for command in (Command("laser.power", 0.0003, "W"), Command("laser.emission", 1.0, "")):
-            assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
-        with pytest.raises(NotOpened, match=r"laser\.emission"):
-            await lab.line.by_hand("put_under_microscope", nobody)
-        await lab.line.perform(Command("laser.emission", 0.0, ""))
-        endings = []
+    for command in (Command("laser.power", 0.0003, "W"), Command("laser.emission", 1.0, "")):
+        assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
+    with pytest.raises(NotOpened, match=r"laser\.emission"):
+        await lab.line.by_hand("put_under_microscope", nobody)
+    await lab.line.perform(Command("laser.emission", 0.0, ""))
+    endings = []
 
-        async def meanwhile() -> str:
-            outcome = await lab.line.perform(Command("laser.emission", 1.0, ""))
-            endings.append(outcome.ending)
-            return "ada"
-
-        await lab.line.by_hand("put_under_microscope", meanwhile)
+    async def meanwhile() -> str:
         outcome = await lab.line.perform(Command("laser.emission", 1.0, ""))
-        assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]
+        endings.append(outcome.ending)
+        return "ada"
 
-    play(work)
+    await lab.line.by_hand("put_under_microscope", meanwhile)
+    outcome = await lab.line.perform(Command("laser.emission", 1.0, ""))
+    assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]

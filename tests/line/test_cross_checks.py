@@ -36,9 +36,8 @@ async def in_argon(lab: Lab, sccm: float) -> None:
         ("sulfur", 200.0, 30.0, "sulfur_c", 444.6),  # it boils
     ],
 )
-def test_a_stuck_thermocouple_is_found_where_the_output_is_limited_too(
+async def test_a_stuck_thermocouple_is_found_where_the_output_is_limited_too(
     simulated_lab: Bench,
-    virtual_time: Any,
     heater: str,
     to_c: float,
     rate_c_per_min: float,
@@ -46,42 +45,33 @@ def test_a_stuck_thermocouple_is_found_where_the_output_is_limited_too(
     hottest_c: float,
 ) -> None:
     """At 94 % a heater never comes to the 95 % from which heat without rise is looked for."""
-
-    async def scene() -> None:
-        async with simulated_lab.on(read_lab(default_lab_path()), seed=1).running() as lab:
-            plant = simulated_of(lab).plant
-            await in_argon(lab, 100)
-            await put(lab, f"{heater}.setpoint_rate", rate_c_per_min, "degC/min")
-            await put(lab, f"{heater}.output_high", 94, "%")
-            plant.faults.lie(heater, "stuck", 0.0, random.Random(1))
-            await put(lab, f"box.{heater}_contactor", 1)
-            await put(lab, f"{heater}.setpoint", to_c, "degC")
-            said = await until_tripped(lab, 900)
-            assert said.startswith(f"{heater} does not follow its setpoint")
-            assert plant.truth()[winding] < hottest_c
-
-    virtual_time.run(scene())
+    async with simulated_lab.on(read_lab(default_lab_path()), seed=1).running() as lab:
+        plant = simulated_of(lab).plant
+        await in_argon(lab, 100)
+        await put(lab, f"{heater}.setpoint_rate", rate_c_per_min, "degC/min")
+        await put(lab, f"{heater}.output_high", 94, "%")
+        plant.faults.lie(heater, "stuck", 0.0, random.Random(1))
+        await put(lab, f"box.{heater}_contactor", 1)
+        await put(lab, f"{heater}.setpoint", to_c, "degC")
+        said = await until_tripped(lab, 900)
+        assert said.startswith(f"{heater} does not follow its setpoint")
+        assert plant.truth()[winding] < hottest_c
 
 
-def test_a_hydrogen_detector_that_stands_still_closes_hydrogen(
-    simulated_lab: Bench, virtual_time: Any
-) -> None:
-    async def scene() -> None:
-        async with simulated_lab.running() as lab:
-            await in_argon(lab, 100)
-            await put(lab, "box.hydrogen_valve", 1)
-            await put(lab, "hydrogen.setpoint", 10, "sccm")
-            for _ in range(60):
-                await lab.line.next_tick()
-            face: Any = simulated_of(lab).faces["h2_detector"]
-            words = face._block()
-            face._block = lambda: list(words)
-            since_s = lab.clock.now_s()
-            said = await until_tripped(lab, 60)
-            assert said.startswith("hydrogen detector stands still")
-            assert lab.clock.now_s() - since_s < 22, "its found_s, one poll and the frames"
-
-    virtual_time.run(scene())
+async def test_a_hydrogen_detector_that_stands_still_closes_hydrogen(simulated_lab: Bench) -> None:
+    async with simulated_lab.running() as lab:
+        await in_argon(lab, 100)
+        await put(lab, "box.hydrogen_valve", 1)
+        await put(lab, "hydrogen.setpoint", 10, "sccm")
+        for _ in range(60):
+            await lab.line.next_tick()
+        face: Any = simulated_of(lab).faces["h2_detector"]
+        words = face._block()
+        face._block = lambda: list(words)
+        since_s = lab.clock.now_s()
+        said = await until_tripped(lab, 60)
+        assert said.startswith("hydrogen detector stands still")
+        assert lab.clock.now_s() - since_s < 22, "its found_s, one poll and the frames"
 
 
 @pytest.mark.parametrize(
@@ -99,20 +89,17 @@ def test_a_hydrogen_detector_that_stands_still_closes_hydrogen(
         "power at the laser's own keys",
     ],
 )
-def test_what_is_done_at_an_instrument_itself_trips(
-    simulated_lab: Bench, virtual_time: Any, fault: Callable[[Any], None], words: str
+async def test_what_is_done_at_an_instrument_itself_trips(
+    simulated_lab: Bench, fault: Callable[[Any], None], words: str
 ) -> None:
-    async def scene() -> None:
-        async with simulated_lab.running() as lab:
-            await in_argon(lab, 100)
-            await put(lab, "furnace.setpoint_rate", 15, "degC/min")
-            await put(lab, "box.furnace_contactor", 1)
-            await put(lab, "furnace.setpoint", 60, "degC")
-            while lab.line.latest("furnace.working_output") < 1:
-                await lab.line.next_tick()
-            await put(lab, "laser.power", 0.0005, "W")
-            await put(lab, "laser.emission", 1)
-            fault(simulated_of(lab).faces)
-            assert (await until_tripped(lab, 12)).startswith(words)
-
-    virtual_time.run(scene())
+    async with simulated_lab.running() as lab:
+        await in_argon(lab, 100)
+        await put(lab, "furnace.setpoint_rate", 15, "degC/min")
+        await put(lab, "box.furnace_contactor", 1)
+        await put(lab, "furnace.setpoint", 60, "degC")
+        while lab.line.latest("furnace.working_output") < 1:
+            await lab.line.next_tick()
+        await put(lab, "laser.power", 0.0005, "W")
+        await put(lab, "laser.emission", 1)
+        fault(simulated_of(lab).faces)
+        assert (await until_tripped(lab, 12)).startswith(words)

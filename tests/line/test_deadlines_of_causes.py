@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from labharness.core.vocabulary import Cause
-from labharness.faces.testing.bench import Bench, VirtualTime
+from labharness.faces.testing.bench import Bench
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab
 from labharness.safety.guard import Source
@@ -35,24 +35,21 @@ CAUSES = {
 
 @pytest.mark.promise(11)
 @pytest.mark.parametrize("cause", CAUSES, ids=str)
-def test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second(
-    simulated_lab: Bench, virtual_time: VirtualTime, cause: Cause
+async def test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second(
+    simulated_lab: Bench, cause: Cause
 ) -> None:
-    async def main() -> None:
-        for after_s in AFTER_S:
-            async with simulated_lab.running() as lab:
-                await asyncio.sleep(after_s)
-                began_s = lab.clock.now_s()
-                log = lab.guard.core.log
-                assert log is not None
-                before = len(log)
-                CAUSES[cause](lab)
-                while all(each.source is not Source.PROCEDURE for each in log[before:]):
-                    await asyncio.sleep(GRAIN_S)
-                    took_s = lab.clock.now_s() - began_s
-                    assert took_s <= POLL_S + PROMPT_S, f"{after_s:g} s into a poll"
-                assert [each.cause for each in lab.line.trip_response.trips] == [cause]
-                await lab.line.trip_response.verified()
-                lab.guard.latch.open()
-
-    virtual_time.run(main())
+    for after_s in AFTER_S:
+        async with simulated_lab.running() as lab:
+            await asyncio.sleep(after_s)
+            began_s = lab.clock.now_s()
+            log = lab.guard.core.log
+            assert log is not None
+            before = len(log)
+            CAUSES[cause](lab)
+            while all(each.source is not Source.PROCEDURE for each in log[before:]):
+                await asyncio.sleep(GRAIN_S)
+                took_s = lab.clock.now_s() - began_s
+                assert took_s <= POLL_S + PROMPT_S, f"{after_s:g} s into a poll"
+            assert [each.cause for each in lab.line.trip_response.trips] == [cause]
+            await lab.line.trip_response.verified()
+            lab.guard.latch.open()

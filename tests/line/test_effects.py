@@ -62,35 +62,30 @@ def contradicted(watched: Watched) -> list[str]:
 
 
 @pytest.mark.promise(46)
-def test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_and_alarmed(
-    short_plan: LabPlan, tmp_path: Path
+async def test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_and_alarmed(
+    watched: Watched,
 ) -> None:
     told: list[str] = []
-
-    async def work(watched: Watched) -> None:
-        await energise(watched)
-        line, plant = watched.lab.line, plant_of(watched.lab)
-        line.events.on_warning = told.append
-        plant.parts["relays"].stick(FURNACE)  # its contact is welded; the coil lets go
-        plant.faults.add_furnace_c_per_s = 1.0  # and the output stage is broken through
-        line.trip_response.trip(cause(watched.lab, SHUTDOWN))
-        await line.trip_response.verified()
-        assert line.trip_response.verifications[-1].complete, "every value is as it should be"
-        assert line.trip_response.verifications[-1].within_s < 10.0, (
-            "and so in the procedure's time"
-        )
-        assert not line.trip_response.cooling_known
-        assert plant.parts["furnace"].heating, "and at the plant it heats"
-        await asyncio.sleep(KNOWN_S)
-        last = line.trip_response.verifications[-1]
-        assert not last.complete
-        assert last.contradicted[0].startswith(STUCK)
-        assert last.unverified() == last.contradicted
-        assert line.trip_response.cooling_known
-        answer = await ByHand(line, Nobody()).answer({"do": "cooling"})
-        assert answer == {"ok": True, "known": True, "contradicted": list(last.contradicted)}
-
-    watched = watch(short_plan, tmp_path, work)
+    await energise(watched)
+    line, plant = watched.lab.line, plant_of(watched.lab)
+    line.events.on_warning = told.append
+    plant.parts["relays"].stick(FURNACE)  # its contact is welded; the coil lets go
+    plant.faults.add_furnace_c_per_s = 1.0  # and the output stage is broken through
+    line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+    await line.trip_response.verified()
+    assert line.trip_response.verifications[-1].complete, "every value is as it should be"
+    assert line.trip_response.verifications[-1].within_s < 10.0, "and so in the procedure's time"
+    assert not line.trip_response.cooling_known
+    assert plant.parts["furnace"].heating, "and at the plant it heats"
+    await asyncio.sleep(KNOWN_S)
+    last = line.trip_response.verifications[-1]
+    assert not last.complete
+    assert last.contradicted[0].startswith(STUCK)
+    assert last.unverified() == last.contradicted
+    assert line.trip_response.cooling_known
+    answer = await ByHand(line, Nobody()).answer({"do": "cooling"})
+    assert answer == {"ok": True, "known": True, "contradicted": list(last.contradicted)}
+    await watched.close()
     (text,) = contradicted(watched)
     assert text.startswith(STUCK)
     assert "a contact or an output stage may be stuck" in text
@@ -102,42 +97,38 @@ def test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_an
     assert STUCK in str(alarms)
 
 
-def test_nothing_is_told_of_a_line_that_does_cool(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(watched: Watched) -> None:
-        await energise(watched)
-        line, plant = watched.lab.line, plant_of(watched.lab)
-        plant.faults.add_furnace_c_per_s = 2.0
-        await asyncio.sleep(150.0)
-        assert plant.parts["furnace"].temperature_c > 150
-        line.trip_response.trip(cause(watched.lab, SHUTDOWN))
-        await line.trip_response.verified()
-        last = line.trip_response.verifications[-1]
-        assert "furnace.temperature" in await line.trip_response.hot(last.procedure)
-        await asyncio.sleep(KNOWN_S)
-        assert line.trip_response.cooling_known
-        assert [
-            each.unverified() for each in line.trip_response.verifications if not each.complete
-        ] == []
-
-    assert contradicted(watch(short_plan, tmp_path, work)) == []
+async def test_nothing_is_told_of_a_line_that_does_cool(watched: Watched) -> None:
+    await energise(watched)
+    line, plant = watched.lab.line, plant_of(watched.lab)
+    plant.faults.add_furnace_c_per_s = 2.0
+    await asyncio.sleep(150.0)
+    assert plant.parts["furnace"].temperature_c > 150
+    line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+    await line.trip_response.verified()
+    last = line.trip_response.verifications[-1]
+    assert "furnace.temperature" in await line.trip_response.hot(last.procedure)
+    await asyncio.sleep(KNOWN_S)
+    assert line.trip_response.cooling_known
+    assert [
+        each.unverified() for each in line.trip_response.verifications if not each.complete
+    ] == []
+    await watched.close()
+    assert contradicted(watched) == []
 
 
 @pytest.mark.promise(46)
-def test_a_flow_though_its_setpoint_is_0_and_its_valve_shut_is_told(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(watched: Watched) -> None:
-        line = watched.lab.line
-        plant_of(watched.lab).faults.lie("argon", "stuck", 0.0, random.Random(1))
-        await asyncio.sleep(3.0)  # at what flows now
-        line.trip_response.trip(cause(watched.lab, RELIEVE))
-        await line.trip_response.verified()
-        (first, last) = line.trip_response.verifications
-        assert first.complete
-        assert not last.complete
-        assert last.within_s < 10.0, "a flow shows within seconds"
-
-    (text,) = contradicted(watch(short_plan, tmp_path, work))
+async def test_a_flow_though_its_setpoint_is_0_and_its_valve_shut_is_told(watched: Watched) -> None:
+    line = watched.lab.line
+    plant_of(watched.lab).faults.lie("argon", "stuck", 0.0, random.Random(1))
+    await asyncio.sleep(3.0)  # at what flows now
+    line.trip_response.trip(cause(watched.lab, RELIEVE))
+    await line.trip_response.verified()
+    (first, last) = line.trip_response.verifications
+    assert first.complete
+    assert not last.complete
+    assert last.within_s < 10.0, "a flow shows within seconds"
+    await watched.close()
+    (text,) = contradicted(watched)
     assert text.startswith("argon.flow reads ")
     assert text.endswith(
         "sccm, though argon.setpoint = 0, box.argon_valve = 0 are verified: it may still be flowing"
@@ -161,16 +152,13 @@ def test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed(
 
 
 @pytest.mark.promise(46)
-def test_what_is_heated_after_a_start_contradicts_nothing(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(watched: Watched) -> None:
-        await energise(watched)
-        plant_of(watched.lab).faults.add_furnace_c_per_s = 1.0  # heats as a command would
-        await asyncio.sleep(KNOWN_S)
-        assert plant_of(watched.lab).parts["furnace"].temperature_c > 100
-
-    assert contradicted(watch(short_plan, tmp_path, work)) == []
+async def test_what_is_heated_after_a_start_contradicts_nothing(watched: Watched) -> None:
+    await energise(watched)
+    plant_of(watched.lab).faults.add_furnace_c_per_s = 1.0  # heats as a command would
+    await asyncio.sleep(KNOWN_S)
+    assert plant_of(watched.lab).parts["furnace"].temperature_c > 100
+    await watched.close()
+    assert contradicted(watched) == []
 
 
 @pytest.mark.promise(46)

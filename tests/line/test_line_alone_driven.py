@@ -1,6 +1,8 @@
 """A line by itself, on a guard that a test answers for: how it holds, settles, closes and tells."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -16,68 +18,66 @@ from labharness.line.trip_response import DownStage, HoldTooLong, Reached
 from labharness.safety.kernel import Mode
 from whole_line_alone import MAINS, SPEED, STOP, Alone
 
+
+@pytest.fixture
+@asynccontextmanager
+async def alone() -> AsyncIterator[Alone]:
+    """A line that runs, and is closed at the end."""
+    made = Alone()
+    await made.running()
+    yield made
+    if "close" not in made.guard.done:
+        await made.line.close()
+
+
 # ---- holding
 
 
-def test_a_line_is_held_between_two_commands_and_a_held_one_sets_nothing() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        line = alone.line
-        first = asyncio.create_task(line.perform(SPEED))
-        await asyncio.sleep(0)
-        assert await line.hold()
-        assert first.done()
-        assert line.memory.mode is Mode.HELD
-        assert line.holding.on
-        assert (await line.perform(SPEED)).ending is Ending.REFUSED
-        with pytest.raises(NotArmed, match="the line is held, and only a running line is held"):
-            await line.hold()
-        await asyncio.sleep(3.0)
-        line.start()
-        assert not line.holding.on
-        assert line.holding.total_s() == 3.0
-        assert (await line.perform(SPEED)).ending is Ending.CONFIRMED
-
-    alone.play(alone.running, work)
+async def test_a_line_is_held_between_two_commands_and_a_held_one_sets_nothing(
+    alone: Alone,
+) -> None:
+    line = alone.line
+    first = asyncio.create_task(line.perform(SPEED))
+    await asyncio.sleep(0)
+    assert await line.hold()
+    assert first.done()
+    assert line.memory.mode is Mode.HELD
+    assert line.holding.on
+    assert (await line.perform(SPEED)).ending is Ending.REFUSED
+    with pytest.raises(NotArmed, match="the line is held, and only a running line is held"):
+        await line.hold()
+    await asyncio.sleep(3.0)
+    line.start()
+    assert not line.holding.on
+    assert line.holding.total_s() == 3.0
+    assert (await line.perform(SPEED)).ending is Ending.CONFIRMED
 
 
-def test_a_hold_that_may_not_be_changes_nothing() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        assert not await alone.line.hold(lambda: False)
-        assert alone.line.memory.mode is Mode.RUNNING
-        assert not alone.line.holding.on
-        await alone.line.released()
-
-    alone.play(alone.running, work)
+async def test_a_hold_that_may_not_be_changes_nothing(alone: Alone) -> None:
+    assert not await alone.line.hold(lambda: False)
+    assert alone.line.memory.mode is Mode.RUNNING
+    assert not alone.line.holding.on
+    await alone.line.released()
 
 
-def test_whoever_waits_for_the_end_of_a_hold_goes_on_then_or_gives_up_when_it_is_too_long(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_whoever_waits_for_the_end_of_a_hold_goes_on_then_or_gives_up_when_it_is_too_long(
+    alone: Alone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("labharness.line.trip_response.HOLD_S_MAX", 60.0)
-    alone = Alone()
-
-    async def work() -> None:
-        line = alone.line
-        await line.hold()
-        alone.loop.call_later(10.5, line.start)
-        began_s = alone.loop.time()
+    line = alone.line
+    await line.hold()
+    alone.loop.call_later(10.5, line.start)
+    began_s = alone.loop.time()
+    await line.released()
+    assert 10.5 <= alone.loop.time() - began_s <= 11.5
+    await line.hold()
+    began_s = alone.loop.time()
+    with pytest.raises(HoldTooLong):
         await line.released()
-        assert 10.5 <= alone.loop.time() - began_s <= 11.5
-        await line.hold()
-        began_s = alone.loop.time()
-        with pytest.raises(HoldTooLong):
-            await line.released()
-        assert 60 < alone.loop.time() - began_s < 62
-
-    alone.play(alone.running, work)
+    assert 60 < alone.loop.time() - began_s < 62
 
 
-def test_a_trip_ends_whatever_waits_for_the_line() -> None:
-    alone = Alone()
+async def test_a_trip_ends_whatever_waits_for_the_line(alone: Alone) -> None:
     ended: list[str] = []
 
     async def forever() -> None:
@@ -87,67 +87,56 @@ def test_a_trip_ends_whatever_waits_for_the_line() -> None:
             ended.append("cancelled")
             raise
 
-    async def work() -> None:
-        alone.loop.call_later(2.5, alone.line.trip_response.trip, STOP)
-        began_s = alone.loop.time()
-        with pytest.raises(Tripped):
-            await alone.line.unless_tripped(forever())
-        assert alone.loop.time() - began_s == 2.5
-        await asyncio.sleep(0)
-        assert ended == ["cancelled"]
-        with pytest.raises(Tripped):
-            await alone.line.next_tick()
-        await alone.line.polled()
-        with pytest.raises(Tripped):
-            alone.line.check()
-
-    alone.play(alone.running, work)
+    alone.loop.call_later(2.5, alone.line.trip_response.trip, STOP)
+    began_s = alone.loop.time()
+    with pytest.raises(Tripped):
+        await alone.line.unless_tripped(forever())
+    assert alone.loop.time() - began_s == 2.5
+    await asyncio.sleep(0)
+    assert ended == ["cancelled"]
+    with pytest.raises(Tripped):
+        await alone.line.next_tick()
+    await alone.line.polled()
+    with pytest.raises(Tripped):
+        alone.line.check()
 
 
-def test_what_is_done_on_a_line_that_does_not_trip_has_its_result() -> None:
-    alone = Alone()
+async def test_what_is_done_on_a_line_that_does_not_trip_has_its_result(alone: Alone) -> None:
 
     async def five() -> int:
         await asyncio.sleep(2.5)
         return 5
 
-    async def work() -> None:
-        assert await alone.line.unless_tripped(five()) == 5
-
-    alone.play(alone.running, work)
+    assert await alone.line.unless_tripped(five()) == 5
 
 
 # ---- the end
 
 
-def test_a_line_that_settles_sets_nothing_more_and_is_made_safe_without_a_trip() -> None:
-    alone = Alone()
+async def test_a_line_that_settles_sets_nothing_more_and_is_made_safe_without_a_trip(
+    alone: Alone,
+) -> None:
     found: list[Verification] = []
-
-    async def work() -> None:
-        await alone.line.hold()
-        alone.line.start()
-        found.append(await alone.line.settle("shutdown"))
-        assert alone.line.memory.mode is Mode.HELD
-        found.append(await alone.line.settle("shutdown"))
-        assert not alone.line.holding.on
-
-    alone.play(alone.running, work)
+    await alone.line.hold()
+    alone.line.start()
+    found.append(await alone.line.settle("shutdown"))
+    assert alone.line.memory.mode is Mode.HELD
+    found.append(await alone.line.settle("shutdown"))
+    assert not alone.line.holding.on
+    await alone.line.close()
     assert [each.complete for each in found] == [True, True]
     assert alone.line.trip_response.trips == []
     assert alone.modes()[-1] == "disarmed"
 
 
-def test_a_line_that_does_not_settle_is_brought_down_further_and_has_tripped() -> None:
-    alone = Alone()
+async def test_a_line_that_does_not_settle_is_brought_down_further_and_has_tripped(
+    alone: Alone,
+) -> None:
     found: list[Verification] = []
-
-    async def work() -> None:
-        alone.guard.obeys = False
-        await alone.line.perform(MAINS)
-        found.append(await alone.line.settle("shutdown"))
-
-    alone.play(alone.running, work)
+    alone.guard.obeys = False
+    await alone.line.perform(MAINS)
+    found.append(await alone.line.settle("shutdown"))
+    await alone.line.close()
     assert not found[0].complete
     assert alone.line.memory.mode is Mode.TRIPPED
     assert found == [alone.line.trip_response.verifications[0]]
@@ -155,31 +144,25 @@ def test_a_line_that_does_not_settle_is_brought_down_further_and_has_tripped() -
     assert len(cast("list[str]", alone.journal.of("brought_down")[0]["passed"])) == 1
 
 
-def test_a_line_that_has_tripped_settles_by_its_own_procedure() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.trip_response.trip(STOP)
-        found = await alone.line.settle("shutdown")
-        assert found is alone.line.trip_response.verifications[-1]
-
-    alone.play(alone.running, work)
+async def test_a_line_that_has_tripped_settles_by_its_own_procedure(alone: Alone) -> None:
+    alone.line.trip_response.trip(STOP)
+    found = await alone.line.settle("shutdown")
+    assert found is alone.line.trip_response.verifications[-1]
+    await alone.line.close()
     assert len(alone.journal.of("make_safe")) == 1, "that of the arming"
 
 
-def test_a_line_that_is_disarmed_is_read_only_and_what_it_was_set_to_is_anybodys() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        await alone.line.perform(SPEED)
-        alone.line.disarm()
-        assert alone.line.memory.mode is Mode.DISARMED
-        told = alone.line.memory.track("furnace.rate").told
-        assert told != told
-        assert (await alone.line.perform(SPEED)).ending is Ending.REFUSED
-        alone.line.disarm()
-
-    alone.play(alone.running, work)
+async def test_a_line_that_is_disarmed_is_read_only_and_what_it_was_set_to_is_anybodys(
+    alone: Alone,
+) -> None:
+    await alone.line.perform(SPEED)
+    alone.line.disarm()
+    assert alone.line.memory.mode is Mode.DISARMED
+    told = alone.line.memory.track("furnace.rate").told
+    assert told != told
+    assert (await alone.line.perform(SPEED)).ending is Ending.REFUSED
+    alone.line.disarm()
+    await alone.line.close()
     assert alone.modes().count("disarmed") == 1
     assert alone.kinds().count("disarmed") == 2
     assert alone.guard.done.count("disarm") == 2
@@ -207,33 +190,24 @@ def test_a_line_that_is_closed_while_it_is_armed_is_brought_down_first() -> None
     assert alone.journal.of("brought_down") == []
 
 
-def test_a_line_that_is_closed_after_a_trip_waits_for_its_verification() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.trip_response.trip(STOP)
-
-    alone.play(alone.running, work)
+async def test_a_line_that_is_closed_after_a_trip_waits_for_its_verification(alone: Alone) -> None:
+    alone.line.trip_response.trip(STOP)
+    await alone.line.close()
     assert len(alone.line.trip_response.verifications) == 1
     assert alone.line.memory.mode is Mode.TRIPPED
     assert alone.guard.done[-1] == "close"
 
 
-def test_a_line_is_brought_down_to_the_first_stage_it_reaches() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        await alone.line.hold()
-        assert await alone.line.bring_down() == Reached(DownStage.HOLD, ())
-        assert not alone.line.holding.on
-        alone.line.start()
-        first = asyncio.create_task(alone.line.perform(SPEED))
-        await asyncio.sleep(0)
-        assert await alone.line.bring_down() == Reached(DownStage.HOLD, ())
-        assert first.done()
-        assert alone.line.memory.mode is Mode.HELD
-
-    alone.play(alone.running, work)
+async def test_a_line_is_brought_down_to_the_first_stage_it_reaches(alone: Alone) -> None:
+    await alone.line.hold()
+    assert await alone.line.bring_down() == Reached(DownStage.HOLD, ())
+    assert not alone.line.holding.on
+    alone.line.start()
+    first = asyncio.create_task(alone.line.perform(SPEED))
+    await asyncio.sleep(0)
+    assert await alone.line.bring_down() == Reached(DownStage.HOLD, ())
+    assert first.done()
+    assert alone.line.memory.mode is Mode.HELD
 
 
 # ---- what is read, told and lost
@@ -253,72 +227,57 @@ def test_the_last_reading_counts_while_it_is_fresh() -> None:
     alone.play(alone.line.open, work)
 
 
-def test_a_journal_that_takes_no_intent_trips_the_line() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.journal.fails_at = "intent"
-        with pytest.raises(JournalFailed):
-            await alone.line.perform(SPEED)
-        assert alone.line.memory.trip is not None
-        assert alone.line.memory.trip.cause is Cause.JOURNAL_LOST
-        assert alone.line.monitor.journal_lost == "full"
-
-    alone.play(alone.running, work)
+async def test_a_journal_that_takes_no_intent_trips_the_line(alone: Alone) -> None:
+    alone.journal.fails_at = "intent"
+    with pytest.raises(JournalFailed):
+        await alone.line.perform(SPEED)
+    assert alone.line.memory.trip is not None
+    assert alone.line.memory.trip.cause is Cause.JOURNAL_LOST
+    assert alone.line.monitor.journal_lost == "full"
 
 
-def test_a_person_opens_what_the_envelope_lets_them_and_not_after_a_trip() -> None:
-    alone = Alone()
+async def test_a_person_opens_what_the_envelope_lets_them_and_not_after_a_trip(
+    alone: Alone,
+) -> None:
 
     async def done() -> str:
         await asyncio.sleep(2.0)
         return "done"
 
-    async def work() -> None:
-        with pytest.raises(NotOpened, match="has no limit"):
-            await alone.line.by_hand("open_lid", done)
-        alone.journal.fails_at = "opening"
-        with pytest.raises(JournalFailed):
-            await alone.line.by_hand("open_lid", done)
-        assert alone.line.memory.trip is not None
-        with pytest.raises(Tripped):
-            await alone.line.by_hand("open_lid", pytest.fail)
-
-    alone.play(alone.running, work)
+    with pytest.raises(NotOpened, match="has no limit"):
+        await alone.line.by_hand("open_lid", done)
+    alone.journal.fails_at = "opening"
+    with pytest.raises(JournalFailed):
+        await alone.line.by_hand("open_lid", done)
+    assert alone.line.memory.trip is not None
+    with pytest.raises(Tripped):
+        await alone.line.by_hand("open_lid", pytest.fail)
 
 
-def test_every_tick_looks_at_the_kernel_and_tells_who_listens() -> None:
-    alone = Alone()
+async def test_every_tick_looks_at_the_kernel_and_tells_who_listens(alone: Alone) -> None:
     ticks: list[float] = []
     seen: list[str] = []
-
-    async def work() -> None:
-        alone.line.events.on_tick = lambda: ticks.append(alone.loop.time())
-        alone.line.events.on_abnormal = lambda trip: seen.append(trip.cause)
-        await alone.line.next_tick()
-        await alone.line.next_tick()
-        assert ticks[1] - ticks[0] == TICK_S
-        alone.guard.says["box.exhaust?"] = None
-        await asyncio.sleep(7.0)
-
-    alone.play(alone.running, work)
+    alone.line.events.on_tick = lambda: ticks.append(alone.loop.time())
+    alone.line.events.on_abnormal = lambda trip: seen.append(trip.cause)
+    await alone.line.next_tick()
+    await alone.line.next_tick()
+    assert ticks[1] - ticks[0] == TICK_S
+    alone.guard.says["box.exhaust?"] = None
+    await asyncio.sleep(7.0)
+    await alone.line.close()
     assert Cause.COMMUNICATION in seen, "silence trips at a tick"
     assert alone.line.events.warnings == []
 
 
-def test_a_warning_is_kept_where_nobody_listens_and_a_program_that_is_over_is_one(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_warning_is_kept_where_nobody_listens_and_a_program_that_is_over_is_one(
+    alone: Alone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.guard.holds["furnace.temperature"] = 1030.0
-        await asyncio.sleep(3.0)
-        over = iter([["furnace: its program is over"]])
-        monkeypatch.setattr(alone.line._gate, "look", lambda: next(over, []))
-        await asyncio.sleep(2.0)
-
-    alone.play(alone.running, work)
+    alone.guard.holds["furnace.temperature"] = 1030.0
+    await asyncio.sleep(3.0)
+    over = iter([["furnace: its program is over"]])
+    monkeypatch.setattr(alone.line._gate, "look", lambda: next(over, []))
+    await asyncio.sleep(2.0)
+    await alone.line.close()
     assert [each.split(":")[0] for each in alone.line.events.warnings] == ["rather hot", "furnace"]
     assert alone.journal.of("program_over") == [{"detail": "furnace: its program is over"}]
 
@@ -330,41 +289,35 @@ def test_what_the_guard_did_alone_is_kept_in_the_journal() -> None:
     alone.loop.close()
 
 
-def test_a_link_that_is_lost_is_prepared_before_the_next_command_on_its_port() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        before = len(alone.guard.written)
-        alone.guard.on_link_lost("heat", "unplugged")
-        heat = Command("furnace.rate", 7.0, "degC/min")
-        assert (await alone.line.perform(heat)).ending is Ending.CONFIRMED
-        assert alone.guard.written[before:] == ["furnace.rate=5", "furnace.rate=7"]
-        await alone.line.hold()
-        alone.guard.on_link_lost("heat", "unplugged")
-        await asyncio.sleep(5.0)
-        assert len(alone.line.events.warnings) == 1, "a held line is warned"
-        alone.line.start()
-        await asyncio.sleep(1.0)
-        assert alone.guard.written[-1] == "furnace.rate=5"
-
-    alone.play(alone.running, work)
+async def test_a_link_that_is_lost_is_prepared_before_the_next_command_on_its_port(
+    alone: Alone,
+) -> None:
+    before = len(alone.guard.written)
+    alone.guard.on_link_lost("heat", "unplugged")
+    heat = Command("furnace.rate", 7.0, "degC/min")
+    assert (await alone.line.perform(heat)).ending is Ending.CONFIRMED
+    assert alone.guard.written[before:] == ["furnace.rate=5", "furnace.rate=7"]
+    await alone.line.hold()
+    alone.guard.on_link_lost("heat", "unplugged")
+    await asyncio.sleep(5.0)
+    assert len(alone.line.events.warnings) == 1, "a held line is warned"
+    alone.line.start()
+    await asyncio.sleep(1.0)
+    assert alone.guard.written[-1] == "furnace.rate=5"
+    await alone.line.close()
     assert alone.kinds().count("link_back") == 2
 
 
-def test_what_is_late_is_warned_of_and_what_trips_is_told() -> None:
-    alone = Alone()
+async def test_what_is_late_is_warned_of_and_what_trips_is_told(alone: Alone) -> None:
     told: list[str] = []
     alone.line.events.on_abnormal = lambda trip: told.append(trip.detail)
     alone.line.events.on_warning = told.append
-
-    async def work() -> None:
-        await alone.line.perform(MAINS)
-        alone.guard.obeys = False
-        alone.line.trip_response.trip(STOP)
-        await asyncio.sleep(20.0)
-        alone.guard.obeys = True
-        await asyncio.sleep(10.0)
-
-    alone.play(alone.running, work)
+    await alone.line.perform(MAINS)
+    alone.guard.obeys = False
+    alone.line.trip_response.trip(STOP)
+    await asyncio.sleep(20.0)
+    alone.guard.obeys = True
+    await asyncio.sleep(10.0)
+    await alone.line.close()
     assert told[0] == "because"
     assert told[-1].startswith("shutdown: every step verified 2")

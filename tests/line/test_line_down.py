@@ -8,11 +8,16 @@ from labharness.core.vocabulary import Cause
 from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage, Reached
 from trip_response_alone import Safe, cause
 
+
+@pytest.fixture
+def safe() -> Safe:
+    return Safe()
+
+
 # ---- what comes of it
 
 
-def test_what_is_not_dark_in_time_contradicts_what_was_verified() -> None:
-    safe = Safe()
+def test_what_is_not_dark_in_time_contradicts_what_was_verified(safe: Safe) -> None:
     safe.shows["furnace.power"] = 50.0
 
     async def then() -> None:
@@ -33,8 +38,7 @@ def test_what_is_not_dark_in_time_contradicts_what_was_verified() -> None:
     assert "shutdown False" in safe.told
 
 
-def test_what_contradicts_is_told_beside_what_did_before() -> None:
-    safe = Safe()
+def test_what_contradicts_is_told_beside_what_did_before(safe: Safe) -> None:
     safe.shows["furnace.power"] = 50.0
     safe.loop.call_later(20.0, safe.shows.__setitem__, "furnace.temperature", 310.0)
     safe.after(60.0, cause())
@@ -47,8 +51,7 @@ def test_what_contradicts_is_told_beside_what_did_before() -> None:
     assert safe.trip_response.cooling_known
 
 
-def test_whether_a_line_cools_is_known_when_the_look_at_it_has_ended() -> None:
-    safe = Safe()
+def test_whether_a_line_cools_is_known_when_the_look_at_it_has_ended(safe: Safe) -> None:
     assert safe.trip_response.cooling_known, "what was never safe has no such look"
 
     async def then() -> None:
@@ -62,42 +65,33 @@ def test_whether_a_line_cools_is_known_when_the_look_at_it_has_ended() -> None:
     assert len(safe.trip_response.verifications) == 1
 
 
-def test_a_line_that_is_let_go_is_looked_at_no_more() -> None:
+async def test_a_line_that_is_let_go_is_looked_at_no_more() -> None:
     safe = Safe()
-
-    async def work() -> None:
-        await safe.trip_response.make_safe("shutdown")
-        safe.trip_response.let_go()
-        assert safe.trip_response.cooling_known
-        safe.shows["furnace.temperature"] = 900.0
-        await asyncio.sleep(60.0)
-
-    safe.play(work())
+    await safe.trip_response.make_safe("shutdown")
+    safe.trip_response.let_go()
+    assert safe.trip_response.cooling_known
+    safe.shows["furnace.temperature"] = 900.0
+    await asyncio.sleep(60.0)
     assert safe.trip_response.verifications == []
     assert [names for names, _ in safe.looks if names == ("furnace.temperature",)] == [
         ("furnace.temperature",)
     ], "but for how hot it is"
 
 
-def test_a_procedure_that_comes_after_ends_the_look_at_the_one_before() -> None:
+async def test_a_procedure_that_comes_after_ends_the_look_at_the_one_before() -> None:
     safe = Safe()
     safe.shows["furnace.power"] = 50.0
-
-    async def work() -> None:
-        making = asyncio.create_task(safe.trip_response.make_safe("shutdown"))
-        await asyncio.sleep(1.0)
-        safe.trip_response.trip(cause(Cause.GAS_LEAK, "relieve", at_s=1.0))
-        found = await making
-        assert (found.procedure, found.contradicted) == ("shutdown", ())
-        await asyncio.sleep(60.0)
-        safe.trip_response.close()
-
-    safe.play(work())
+    making = asyncio.create_task(safe.trip_response.make_safe("shutdown"))
+    await asyncio.sleep(1.0)
+    safe.trip_response.trip(cause(Cause.GAS_LEAK, "relieve", at_s=1.0))
+    found = await making
+    assert (found.procedure, found.contradicted) == ("shutdown", ())
+    await asyncio.sleep(60.0)
+    safe.trip_response.close()
     assert {each.procedure for each in safe.trip_response.verifications} == {"relieve"}
 
 
-def test_a_line_made_safe_without_a_trip_is_told_with_what_contradicts_it() -> None:
-    safe = Safe()
+def test_a_line_made_safe_without_a_trip_is_told_with_what_contradicts_it(safe: Safe) -> None:
     safe.shows["furnace.power"] = 50.0
     found = safe.play(safe.trip_response.make_safe("shutdown"))
     assert not found.complete
@@ -125,8 +119,7 @@ def test_the_first_stage_that_is_reached_in_time_ends_the_way_down() -> None:
     assert down(Safe(), DownStage.ABORT) == Reached(DownStage.ABORT, ())
 
 
-def test_a_line_that_reaches_no_stage_trips_with_what_each_left_open() -> None:
-    safe = Safe()
+def test_a_line_that_reaches_no_stage_trips_with_what_each_left_open(safe: Safe) -> None:
     safe.shows["box.contactor"] = 1.0
     open_step = "box.contactor = 0: mismatch (reads 1)"
     passed = (f"stop: {open_step}", f"abort: {open_step}")
@@ -139,8 +132,7 @@ def test_a_line_that_reaches_no_stage_trips_with_what_each_left_open() -> None:
     assert len(safe.trip_response.verifications) == 1, "and it is waited for"
 
 
-def test_a_trip_that_comes_meanwhile_ends_the_way_down_and_no_stage_follows() -> None:
-    safe = Safe()
+def test_a_trip_that_comes_meanwhile_ends_the_way_down_and_no_stage_follows(safe: Safe) -> None:
     safe.loop.call_later(0.005, safe.trip_response.trip, cause(Cause.GAS_LEAK, "relieve"))
     assert down(safe, DownStage.STOP) == Reached(DownStage.TRIP, ("stop: a trip came meanwhile",))
     assert [kind for kind, _ in safe.fake.asked] == ["epoch", "repeat", "trip"]

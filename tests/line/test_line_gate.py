@@ -21,6 +21,12 @@ from labharness.core.vocabulary import Allowed, Command, Refused, read_program
 from labharness.core.vocabulary.texts import Said
 from labharness.line.command import programmer_of
 
+
+@pytest.fixture
+def furnace() -> Furnace:
+    return Furnace()
+
+
 # ---- judging
 
 
@@ -31,8 +37,7 @@ def test_a_command_that_starts_no_program_is_judged_by_the_kernel_alone() -> Non
     assert "has no limit" in reason(gate.judge(Command("nobody", 7.0, "")))
 
 
-def test_only_a_program_that_was_read_back_within_ten_seconds_is_started() -> None:
-    furnace = Furnace()
+def test_only_a_program_that_was_read_back_within_ten_seconds_is_started(furnace: Furnace) -> None:
     status_is_set(furnace)
     gate, none = furnace.gate, "furnace: no program was uploaded, or read back within 10 s"
     assert reason(gate.judge(RUN)) == none
@@ -47,8 +52,7 @@ def test_only_a_program_that_was_read_back_within_ten_seconds_is_started() -> No
         assert isinstance(gate.judge(other), Allowed), "what is no start takes no program"
 
 
-def test_a_program_starts_only_where_the_instrument_would_run_ours() -> None:
-    furnace = Furnace()
+def test_a_program_starts_only_where_the_instrument_would_run_ours(furnace: Furnace) -> None:
     status_is_set(furnace)
     furnace.gate.stored["furnace"] = (ANNEAL, furnace.loop.time())
     why = "furnace.number does not read 7, the program uploaded"
@@ -99,8 +103,7 @@ def test_each_segment_is_judged_from_where_the_last_one_ends(
     assert isinstance(verdict, Refused) is bool(segment)
 
 
-def test_the_rate_of_each_ramp_is_judged_too_and_named_by_its_segment() -> None:
-    furnace = Furnace()
+def test_the_rate_of_each_ramp_is_judged_too_and_named_by_its_segment(furnace: Furnace) -> None:
     fast = read_program(
         {"segment": [{"step_to_c": 50}, {"dwell_min": 1}, {"ramp_to_c": 60, "at_c_per_min": 30}]}
     )
@@ -112,8 +115,7 @@ def test_the_rate_of_each_ramp_is_judged_too_and_named_by_its_segment() -> None:
     assert verdict.reason == f"{said} 0 to 20 degC/min"
 
 
-def test_no_program_is_judged_from_a_setpoint_in_doubt() -> None:
-    furnace = Furnace()
+def test_no_program_is_judged_from_a_setpoint_in_doubt(furnace: Furnace) -> None:
     furnace.memory.track("furnace.setpoint").unconfirmed = (300.0,)
     verdict = furnace.gate.judge_program("furnace", ANNEAL)
     assert isinstance(verdict, Refused)
@@ -124,8 +126,7 @@ def test_no_program_is_judged_from_a_setpoint_in_doubt() -> None:
     )
 
 
-def test_behind_a_link_that_was_lost_only_its_own_preparing_passes() -> None:
-    furnace = Furnace()
+def test_behind_a_link_that_was_lost_only_its_own_preparing_passes(furnace: Furnace) -> None:
     gate, set_it = furnace.gate, Command("furnace.setpoint", 50.0, "degC")
     gate.unprepared["furnace"] = None
     why = "the link of port furnace was lost, and the instruments behind it are not prepared again"
@@ -184,8 +185,7 @@ def test_a_program_that_was_started_counts_as_all_its_targets_until_it_is_over()
     furnace.play(later())
 
 
-def test_a_program_that_is_held_goes_on_as_it_was_judged() -> None:
-    furnace = Furnace()
+def test_a_program_that_is_held_goes_on_as_it_was_judged(furnace: Furnace) -> None:
     status_is_set(furnace)
     see(furnace.memory, 0.0, furnace__status=4.0)
     assert not furnace.gate.held("furnace"), "whose program that is, nobody knows"
@@ -205,8 +205,7 @@ def test_a_program_that_is_held_goes_on_as_it_was_judged() -> None:
     assert isinstance(furnace.gate.judge(RUN), Refused)
 
 
-def test_other_commands_set_nothing_else_going() -> None:
-    furnace = Furnace()
+def test_other_commands_set_nothing_else_going(furnace: Furnace) -> None:
     status_is_set(furnace)
     furnace.gate.stored["furnace"] = (ANNEAL, 0.0)
     for command in (HOLD, RESET, Command("box.contactor", 2.0, "")):
@@ -217,8 +216,7 @@ def test_other_commands_set_nothing_else_going() -> None:
     assert furnace.memory.track("furnace.status").unconfirmed == ()
 
 
-def test_the_last_reading_of_what_is_stale_or_in_doubt_is_none() -> None:
-    furnace = Furnace()
+def test_the_last_reading_of_what_is_stale_or_in_doubt_is_none(furnace: Furnace) -> None:
     gate, track = furnace.gate, furnace.memory.track("furnace.temperature")
     assert gate.latest("furnace.temperature") == 25.0
     track.unconfirmed = (30.0,)
@@ -227,8 +225,7 @@ def test_the_last_reading_of_what_is_stale_or_in_doubt_is_none() -> None:
     assert gate.latest("furnace.temperature") != gate.latest("furnace.temperature")
 
 
-def test_who_runs_no_programs_is_told_who_does() -> None:
-    furnace = Furnace()
+def test_who_runs_no_programs_is_told_who_does(furnace: Furnace) -> None:
     assert programmer_of(furnace.instruments, "furnace") is PROGRAMMER
     with pytest.raises(LookupError, match="box runs no programs; on this line these run programs"):
         programmer_of(furnace.instruments, "box")

@@ -190,17 +190,13 @@ def test_a_port_that_settles_is_stood_in_line_for_again() -> None:
     assert polled.after(0.5) == ["setpoint?", "off?", "temperature?"]
 
 
-def test_between_two_polls_a_port_is_anybodys() -> None:
+async def test_between_two_polls_a_port_is_anybodys() -> None:
     polled = Polled()
-
-    async def work() -> None:
-        polled.poller.start()
-        await asyncio.sleep(0.5)
-        assert await polled.reader.read("oven.off") == 0.0
-        polled.poller.stop()
-        assert polled.loop.time() < 0.6
-
-    polled.play(work())
+    polled.poller.start()
+    await asyncio.sleep(0.5)
+    assert await polled.reader.read("oven.off") == 0.0
+    polled.poller.stop()
+    assert polled.loop.time() < 0.6
 
 
 def test_what_breaks_at_a_reading_keeps_no_port() -> None:
@@ -216,24 +212,20 @@ def test_what_breaks_at_a_reading_keeps_no_port() -> None:
     assert [words for words, _ in polled.port.sent] == ["oven.setpoint?", "oven.off?"]
 
 
-def test_whoever_waits_for_a_tick_looks_when_it_comes_or_when_it_is_woken() -> None:
+async def test_whoever_waits_for_a_tick_looks_when_it_comes_or_when_it_is_woken() -> None:
     polled = Polled()
-
-    async def work() -> None:
-        polled.poller.start()
-        await polled.poller.next_tick()
-        assert polled.loop.time() == TICK_S
-        polled.loop.call_later(0.3, polled.poller.wake)
-        await polled.poller.next_tick()
-        assert polled.loop.time() == TICK_S + 0.3
-        gone = asyncio.create_task(polled.poller.next_tick())
-        polled.loop.call_later(0.3, polled.poller.stop)
-        await asyncio.sleep(0)
-        gone.cancel()
-        await polled.poller.next_tick()
-        assert polled.loop.time() == TICK_S + 0.6
-
-    polled.play(work())
+    polled.poller.start()
+    await polled.poller.next_tick()
+    assert polled.loop.time() == TICK_S
+    polled.loop.call_later(0.3, polled.poller.wake)
+    await polled.poller.next_tick()
+    assert polled.loop.time() == TICK_S + 0.3
+    gone = asyncio.create_task(polled.poller.next_tick())
+    polled.loop.call_later(0.3, polled.poller.stop)
+    await asyncio.sleep(0)
+    gone.cancel()
+    await polled.poller.next_tick()
+    assert polled.loop.time() == TICK_S + 0.6
 
 
 def test_a_scan_that_is_answered_in_one_state_alone_is_sent_in_no_other() -> None:

@@ -93,6 +93,11 @@ class ServedLinks(Scene):
 ALL = ["furnace?", "oven?", "furnace.rate=5", "furnace.mode=1", "oven.off=1"]
 
 
+@pytest.fixture
+def links() -> ServedLinks:
+    return ServedLinks()
+
+
 def test_all_behind_a_lost_link_are_asked_and_prepared_in_order_and_it_is_back() -> None:
     links = ServedLinks()
     seen: list[tuple[str, ...]] = []
@@ -108,8 +113,7 @@ def test_all_behind_a_lost_link_are_asked_and_prepared_in_order_and_it_is_back()
     assert (links.tripped, links.warned) == ([], [])
 
 
-def test_what_restarted_has_lost_what_it_was_set_to() -> None:
-    links = ServedLinks()
+def test_what_restarted_has_lost_what_it_was_set_to(links: ServedLinks) -> None:
     tracks = {
         each: links.memory.track(each) for each in ("furnace.rate", "oven.off", "oven.setpoint")
     }
@@ -141,9 +145,8 @@ def test_only_a_line_that_is_armed_serves_a_link_at_once(mode: Mode, *, served: 
     ],
 )
 def test_what_does_not_take_its_prepare_trips_and_nothing_more_is_set(
-    ending: Ending, why: str
+    links: ServedLinks, ending: Ending, why: str
 ) -> None:
-    links = ServedLinks()
     links.outcome = lambda each: ending if each == MODE else Ending.CONFIRMED
     links.after(50.0, (0.0, links.lose))
     assert links.tripped == [("heat", f"the link of port heat was lost, and {why}")]
@@ -169,15 +172,13 @@ def test_who_does_not_answer_is_asked_every_quarter_of_a_second_and_trips_after_
     assert 119 <= len(links.did) <= 121
 
 
-def test_a_journal_that_is_lost_meanwhile_trips_with_its_words() -> None:
-    links = ServedLinks()
+def test_a_journal_that_is_lost_meanwhile_trips_with_its_words(links: ServedLinks) -> None:
     links.fails = JournalFailed("full")
     links.after(50.0, (0.0, links.lose))
     assert links.tripped == [("heat", "the link of port heat was lost, and full")]
 
 
-def test_whatever_breaks_here_trips() -> None:
-    links = ServedLinks()
+def test_whatever_breaks_here_trips(links: ServedLinks) -> None:
     links.fails = RuntimeError("broken")
     links.loop.set_exception_handler(lambda loop, context: None)
     links.after(5.0, (0.0, links.lose))
@@ -203,8 +204,7 @@ def test_a_link_that_is_lost_while_it_is_prepared_is_begun_anew_and_holds_or_tri
     assert links.again.missing() == ("heat",)
 
 
-def test_a_loss_while_the_last_value_is_set_is_no_return() -> None:
-    links = ServedLinks()
+def test_a_loss_while_the_last_value_is_set_is_no_return(links: ServedLinks) -> None:
     links.after(50.0, (0.0, links.lose), (0.45, links.lose))
     assert links.did == [*ALL, *ALL]
 
@@ -234,9 +234,7 @@ def test_a_line_that_stays_held_trips_and_says_why() -> None:
     assert links.tripped == [("heat", f"the link of port heat was lost, and {why}")]
 
 
-def test_a_prepare_that_a_hold_has_refused_is_tried_again_when_it_ends() -> None:
-    links = ServedLinks()
-
+def test_a_prepare_that_a_hold_has_refused_is_tried_again_when_it_ends(links: ServedLinks) -> None:
     def refused(command: Command) -> Ending:
         if links.memory.mode is Mode.HELD or command == RATE:
             links.outcome = lambda each: Ending.CONFIRMED
@@ -297,7 +295,7 @@ def test_a_line_that_is_tripped_or_disarmed_meanwhile_trips_no_more() -> None:
         assert links.tripped == []
 
 
-def test_a_command_waits_while_its_port_is_prepared_and_no_other_does() -> None:
+async def test_a_command_waits_while_its_port_is_prepared_and_no_other_does() -> None:
     links = ServedLinks()
     ended: dict[str, float] = {}
 
@@ -305,75 +303,57 @@ def test_a_command_waits_while_its_port_is_prepared_and_no_other_does() -> None:
         await links.again.settled(channel)
         ended[channel] = links.loop.time()
 
-    async def work() -> None:
-        await settled("furnace.rate")
-        links.lose()
-        await asyncio.sleep(0.01)
-        await asyncio.gather(*map(settled, ("oven.setpoint", "box.contactor", "nobody.x")))
-        await settled("furnace.rate")
-
-    links.play(work())
+    await settled("furnace.rate")
+    links.lose()
+    await asyncio.sleep(0.01)
+    await asyncio.gather(*map(settled, ("oven.setpoint", "box.contactor", "nobody.x")))
+    await settled("furnace.rate")
     assert ended["oven.setpoint"] == ended["furnace.rate"] == pytest.approx(5 * TOOK_S)
     assert ended["box.contactor"] == ended["nobody.x"] == pytest.approx(0.01)
 
 
-def test_a_command_for_a_line_that_is_held_does_not_wait() -> None:
+async def test_a_command_for_a_line_that_is_held_does_not_wait() -> None:
     links = ServedLinks(Mode.HELD)
-
-    async def work() -> None:
-        links.lose()
-        await asyncio.sleep(0.01)
-        await links.again.settled("furnace.rate")
-        assert links.loop.time() == 0.01
-        links.again.close()
-
-    links.play(work())
+    links.lose()
+    await asyncio.sleep(0.01)
+    await links.again.settled("furnace.rate")
+    assert links.loop.time() == 0.01
+    links.again.close()
 
 
-def test_before_a_line_is_armed_whoever_stands_behind_a_lost_link_says_who_it_is() -> None:
+async def test_before_a_line_is_armed_whoever_stands_behind_a_lost_link_says_who_it_is() -> None:
     links = ServedLinks(Mode.DISARMED)
-
-    async def work() -> None:
-        for _ in range(LOSSES_MAX + 1):
-            links.lose()
-        await links.again.meet()
-        assert links.again.missing() == ()
-        links.memory.mode = Mode.RUNNING
+    for _ in range(LOSSES_MAX + 1):
         links.lose()
-        await asyncio.sleep(5.0)
-
-    links.play(work())
+    await links.again.meet()
+    assert links.again.missing() == ()
+    links.memory.mode = Mode.RUNNING
+    links.lose()
+    await asyncio.sleep(5.0)
     assert links.did == [*ALL[:2], *ALL], "and how often it was lost before is forgotten"
     assert links.tripped == []
 
 
-def test_a_line_behind_whose_link_somebody_is_silent_is_not_met() -> None:
+async def test_a_line_behind_whose_link_somebody_is_silent_is_not_met() -> None:
     links = ServedLinks(Mode.DISARMED)
 
     def silent(name: str) -> None:
         if name == "oven":
             raise NoReply(name)
 
-    async def work() -> None:
-        links.lose()
-        links.identify = silent
-        with pytest.raises(NoReply):
-            await links.again.meet()
-        assert links.again.missing() == ("heat",)
-
-    links.play(work())
-
-
-def test_a_link_that_is_lost_while_it_is_met_stays_missing() -> None:
-    links = ServedLinks(Mode.DISARMED)
-
-    async def work() -> None:
-        links.lose()
-        links.loop.call_later(0.15, links.lose)
+    links.lose()
+    links.identify = silent
+    with pytest.raises(NoReply):
         await links.again.meet()
-        assert links.again.missing() == ("heat",)
+    assert links.again.missing() == ("heat",)
 
-    links.play(work())
+
+async def test_a_link_that_is_lost_while_it_is_met_stays_missing() -> None:
+    links = ServedLinks(Mode.DISARMED)
+    links.lose()
+    links.loop.call_later(0.15, links.lose)
+    await links.again.meet()
+    assert links.again.missing() == ("heat",)
 
 
 def test_a_line_that_is_armed_anew_or_closed_prepares_nothing_for_the_run_before() -> None:

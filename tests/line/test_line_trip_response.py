@@ -14,11 +14,16 @@ from labharness.safety.kernel import Bound, Mode
 from line_alone import shown
 from trip_response_alone import LOOK_S, STEPS, TOOK_S, Safe, cause, frames, states
 
+
+@pytest.fixture
+def safe() -> Safe:
+    return Safe()
+
+
 # ---- tripping
 
 
-def test_a_trip_sends_first_then_counts_is_recorded_and_told() -> None:
-    safe = Safe()
+def test_a_trip_sends_first_then_counts_is_recorded_and_told(safe: Safe) -> None:
     seen: list[object] = []
     safe.events.on_abnormal = lambda trip: seen.append(
         (list(safe.fake.asked), safe.memory.mode, safe.memory.trip, len(safe.noted))
@@ -42,17 +47,13 @@ def test_a_trip_sends_first_then_counts_is_recorded_and_told() -> None:
     assert safe.woken == [0.0], "whoever waits for the line looks at it"
 
 
-def test_a_line_that_is_not_armed_trips_only_for_who_is_about_to_arm_it() -> None:
+async def test_a_line_that_is_not_armed_trips_only_for_who_is_about_to_arm_it() -> None:
     safe = Safe()
     safe.memory.mode = Mode.DISARMED
-
-    async def work() -> None:
-        safe.trip_response.trip(cause())
-        assert (safe.fake.asked, safe.told) == ([], [])
-        safe.trip_response.trip(cause(), disarmed=True)
-        assert safe.fake.asked == [("trip", "shutdown")]
-
-    safe.play(work())
+    safe.trip_response.trip(cause())
+    assert (safe.fake.asked, safe.told) == ([], [])
+    safe.trip_response.trip(cause(), disarmed=True)
+    assert safe.fake.asked == [("trip", "shutdown")]
 
 
 def test_a_graver_cause_runs_its_procedure_over_a_lesser_and_each_is_told() -> None:
@@ -80,8 +81,7 @@ def test_a_trip_runs_what_makes_safe_in_the_state_the_line_is_in() -> None:
     assert safe.bodies("make_safe") == [{"procedure": "relieve"}]
 
 
-def test_what_is_sent_is_not_known_to_be_set_until_a_look_shows_it() -> None:
-    safe = Safe()
+def test_what_is_sent_is_not_known_to_be_set_until_a_look_shows_it(safe: Safe) -> None:
     for channel in ("furnace.setpoint", "hydrogen.flow", "box.contactor"):
         safe.memory.track(channel).told = 7.0
 
@@ -97,8 +97,7 @@ def test_what_is_sent_is_not_known_to_be_set_until_a_look_shows_it() -> None:
     assert told != told
 
 
-def test_each_frame_is_recorded_with_what_went_wrong() -> None:
-    safe = Safe()
+def test_each_frame_is_recorded_with_what_went_wrong(safe: Safe) -> None:
     frame = frames("shutdown")[0]
     assert safe.fake.on_trip == safe.trip_response.trip, "what the guard finds trips too"
     for error in ("", "no reply", "", "no reply"):
@@ -149,9 +148,8 @@ def test_a_look_has_a_moment_though_the_time_of_its_procedure_is_over() -> None:
     ],
 )
 def test_a_step_is_verified_within_its_resolution_and_by_nothing_but_a_reading(
-    shows: float | None, state: StepState
+    safe: Safe, shows: float | None, state: StepState
 ) -> None:
-    safe = Safe()
     safe.shows["hydrogen.flow"] = shows
     safe.after(6.0, cause())
     assert safe.trip_response.verifications[0].steps[0] == ("hydrogen.setpoint", 0.0, shows, state)
@@ -167,18 +165,16 @@ def test_a_step_that_is_only_worth_a_try_is_told_where_it_holds_and_else_left_ou
     assert safe.fake.repeats() == [["argon.setpoint"]] * 9, "and tried all the same"
 
 
-def test_a_step_that_nothing_can_show_is_not_looked_for() -> None:
-    safe = Safe()
+def test_a_step_that_nothing_can_show_is_not_looked_for(safe: Safe) -> None:
     safe.instruments["argon"].driver.channels = {"setpoint": shown(None)}
     safe.after(6.0, cause())
     assert safe.looks[0][0] == ("hydrogen.flow", "box.contactor", "furnace.setpoint")
     assert safe.trip_response.verifications[0].complete
 
 
-def test_what_is_open_is_sent_again_with_what_its_port_had_after_it_until_the_time_is_over() -> (
-    None
-):
-    safe = Safe()
+def test_what_is_open_is_sent_again_with_what_its_port_had_after_it_until_the_time_is_over(
+    safe: Safe,
+) -> None:
     safe.shows["hydrogen.flow"] = 4.0
     safe.after(4.9, cause())
     assert safe.fake.repeats() == [["hydrogen.setpoint", "argon.setpoint"]] * 9
@@ -189,16 +185,14 @@ def test_what_is_open_is_sent_again_with_what_its_port_had_after_it_until_the_ti
     assert safe.told[-1] == "shutdown False"
 
 
-def test_no_look_begins_that_would_end_after_the_procedures_time() -> None:
-    safe = Safe()
+def test_no_look_begins_that_would_end_after_the_procedures_time(safe: Safe) -> None:
     safe.shows["hydrogen.flow"] = 4.0
     safe.after(2.0, cause(at_s=-2.5))
     assert 3.4 < safe.trip_response.verifications[0].within_s <= 4.0
     assert len(safe.looks) == 5
 
 
-def test_the_one_look_that_counts_shows_all_of_them() -> None:
-    safe = Safe()
+def test_the_one_look_that_counts_shows_all_of_them(safe: Safe) -> None:
     safe.shows["hydrogen.flow"] = 4.0
 
     def swap() -> None:
@@ -212,8 +206,7 @@ def test_the_one_look_that_counts_shows_all_of_them() -> None:
     assert safe.trip_response.verifications[0].complete
 
 
-def test_of_a_procedure_that_another_has_overruled_nothing_is_known_or_told() -> None:
-    safe = Safe()
+def test_of_a_procedure_that_another_has_overruled_nothing_is_known_or_told(safe: Safe) -> None:
     safe.shows["hydrogen.flow"] = 4.0
 
     async def then() -> None:
@@ -262,8 +255,7 @@ def test_what_is_left_open_is_tried_every_five_seconds_and_told_once_when_it_is_
     assert [body["complete"] for body in safe.bodies("verified")] == [False, False, True]
 
 
-def test_a_step_that_comes_and_goes_is_told_once() -> None:
-    safe = Safe()
+def test_a_step_that_comes_and_goes_is_told_once(safe: Safe) -> None:
     safe.shows.update({"hydrogen.flow": 4.0, "box.contactor": 1.0})
     for at_s, flow in ((12.0, 0.0), (22.0, 4.0), (32.0, 0.0)):
         safe.loop.call_later(at_s, safe.shows.__setitem__, "hydrogen.flow", flow)
@@ -272,8 +264,7 @@ def test_a_step_that_comes_and_goes_is_told_once() -> None:
     assert len(safe.trip_response.verifications) == 2
 
 
-def test_of_tries_that_go_on_for_hours_each_end_of_a_frame_is_recorded_once() -> None:
-    safe = Safe()
+def test_of_tries_that_go_on_for_hours_each_end_of_a_frame_is_recorded_once(safe: Safe) -> None:
     safe.shows["box.contactor"] = None
     safe.fake.answer = lambda frame: "" if len(safe.fake.repeats()) > 20 else "no reply"
 
@@ -289,8 +280,7 @@ def test_of_tries_that_go_on_for_hours_each_end_of_a_frame_is_recorded_once() ->
     assert recorded[11:] == [""] * (3 + 9 + 1), "and anew where the whole of it was asked for"
 
 
-def test_a_line_that_is_closed_is_tried_no_more_and_nothing_of_it_is_seen() -> None:
-    safe = Safe()
+def test_a_line_that_is_closed_is_tried_no_more_and_nothing_of_it_is_seen(safe: Safe) -> None:
     safe.shows["box.contactor"] = None
 
     async def then() -> None:
@@ -316,8 +306,7 @@ def test_a_line_that_is_closed_is_tried_no_more_and_nothing_of_it_is_seen() -> N
     assert len(safe.fake.repeats()) == 9, "those of the procedure's own time"
 
 
-def test_a_listener_whose_journal_is_gone_ends_no_try() -> None:
-    safe = Safe()
+def test_a_listener_whose_journal_is_gone_ends_no_try(safe: Safe) -> None:
     safe.shows["hydrogen.flow"] = 4.0
     safe.shows["furnace.power"] = 50.0
 
@@ -335,9 +324,7 @@ def test_a_listener_whose_journal_is_gone_ends_no_try() -> None:
 # ---- asked for again, and without a trip
 
 
-def test_what_is_in_force_is_sent_whole_when_somebody_asks_and_verified_afresh() -> None:
-    safe = Safe()
-
+def test_what_is_in_force_is_sent_whole_when_somebody_asks_and_verified_afresh(safe: Safe) -> None:
     async def then() -> None:
         await asyncio.sleep(1.0)
         safe.trip_response.repeat()
@@ -356,8 +343,7 @@ def test_what_is_in_force_is_sent_whole_when_somebody_asks_and_verified_afresh()
     assert (safe.fake.asked, safe.noted) == ([], [])
 
 
-def test_a_line_is_made_safe_without_a_trip_in_a_new_epoch() -> None:
-    safe = Safe()
+def test_a_line_is_made_safe_without_a_trip_in_a_new_epoch(safe: Safe) -> None:
     safe.memory.track("box.contactor").told = 7.0
     safe.shows["box.contactor"] = 7.0
     assert not safe.play(safe.trip_response.make_safe("shutdown")).complete
@@ -372,8 +358,7 @@ def test_a_line_is_made_safe_without_a_trip_in_a_new_epoch() -> None:
     assert (safe.trip_response.verifications, safe.memory.mode) == ([], Mode.RUNNING)
 
 
-def test_the_latch_of_a_line_that_was_found_latched_takes_the_procedure() -> None:
-    safe = Safe()
+def test_the_latch_of_a_line_that_was_found_latched_takes_the_procedure(safe: Safe) -> None:
     latched = cause(Cause.GAS_LEAK, "relieve")
     safe.fake.latch.trip = latched
     safe.fake.trip = lambda trip: safe.fake.asked.append(("trip", trip))  # type: ignore[method-assign]  # a stand-in
@@ -381,9 +366,7 @@ def test_the_latch_of_a_line_that_was_found_latched_takes_the_procedure() -> Non
     assert safe.fake.asked == [("trip", replace(latched, procedure="shutdown"))]
 
 
-def test_a_trip_while_a_line_is_made_safe_leaves_that_unknown() -> None:
-    safe = Safe()
-
+def test_a_trip_while_a_line_is_made_safe_leaves_that_unknown(safe: Safe) -> None:
     async def work() -> Verification:
         asyncio.get_running_loop().call_later(
             TOOK_S / 2, safe.trip_response.trip, cause(Cause.GAS_LEAK, "relieve")
@@ -396,9 +379,7 @@ def test_a_trip_while_a_line_is_made_safe_leaves_that_unknown() -> None:
     assert safe.trip_response.verifications[-1].complete
 
 
-def test_who_waits_for_a_verification_may_go_and_it_goes_on() -> None:
-    safe = Safe()
-
+def test_who_waits_for_a_verification_may_go_and_it_goes_on(safe: Safe) -> None:
     async def then() -> None:
         waits = asyncio.create_task(safe.trip_response.verified())
         await asyncio.sleep(0)

@@ -11,6 +11,12 @@ from labharness.core.vocabulary import Command, Ending, Outcome, Program
 from labharness.journal import JournalFailed
 from labharness.line.command import Uploaded
 
+
+@pytest.fixture
+def furnace() -> Furnace:
+    return Furnace()
+
+
 # ---- storing
 
 
@@ -30,8 +36,7 @@ def test_a_program_is_stored_by_its_end_its_segments_and_its_first_one_last() ->
     assert furnace.performed == []
 
 
-def test_what_reads_as_it_should_is_not_written_and_what_differs_is() -> None:
-    furnace = Furnace()
+def test_what_reads_as_it_should_is_not_written_and_what_differs_is(furnace: Furnace) -> None:
     has(furnace, "400", "400", "50")
     assert furnace.upload() == Uploaded(Ending.CONFIRMED, 0)
     assert furnace.port.written == []
@@ -86,8 +91,7 @@ def test_a_block_that_reads_otherwise_ends_the_upload_and_resets_the_instrument(
     ]
 
 
-def test_a_write_that_is_answered_badly_is_believed_by_what_is_read() -> None:
-    furnace = Furnace()
+def test_a_write_that_is_answered_badly_is_believed_by_what_is_read(furnace: Furnace) -> None:
     furnace.port.says["segment2=400"] = "no"
     assert furnace.upload().ending is Ending.CONFIRMED
     furnace = Furnace()
@@ -111,8 +115,7 @@ def test_a_block_that_cannot_be_read_is_unknown_after_two_tries_the_second_asked
     assert furnace.upload() == Uploaded(Ending.CONFIRMED, 0), "the late answer was the first one's"
 
 
-def test_a_line_that_trips_between_two_blocks_has_no_more_written() -> None:
-    furnace = Furnace()
+def test_a_line_that_trips_between_two_blocks_has_no_more_written(furnace: Furnace) -> None:
     lose = furnace.memory.track("furnace.setpoint")
 
     def frame(words: str) -> None:
@@ -127,7 +130,7 @@ def test_a_line_that_trips_between_two_blocks_has_no_more_written() -> None:
     assert furnace.port.written == ["segment1=end", "segment2=400"]
 
 
-def test_an_upload_waits_for_the_turn_of_the_writer_and_for_a_port_to_settle() -> None:
+async def test_an_upload_waits_for_the_turn_of_the_writer_and_for_a_port_to_settle() -> None:
     furnace = Furnace()
     order: list[str] = []
     settles: list[Callable[[], None]] = [lambda: furnace.port.busy.add("furnace")]
@@ -139,15 +142,11 @@ def test_an_upload_waits_for_the_turn_of_the_writer_and_for_a_port_to_settle() -
             settles.pop()()
 
     furnace.port.on_frame = frame
-
-    async def work() -> None:
-        set_it = Command("furnace.setpoint", 50.0, "degC")
-        other = asyncio.create_task(furnace.writer.perform(set_it))
-        await asyncio.sleep(0)
-        await furnace.programs.upload("furnace", ANNEAL)
-        assert other.done()
-
-    furnace.play(work())
+    set_it = Command("furnace.setpoint", 50.0, "degC")
+    other = asyncio.create_task(furnace.writer.perform(set_it))
+    await asyncio.sleep(0)
+    await furnace.programs.upload("furnace", ANNEAL)
+    assert other.done()
     assert order[:2] == ["furnace.setpoint=50", "furnace.setpoint?"]
     assert "segment1=400" in furnace.port.written
 
@@ -165,17 +164,13 @@ def test_a_program_that_no_journal_takes_is_not_stored_and_its_end_is_told(fails
     assert furnace.port.sent == []
 
 
-def test_an_upload_that_is_given_up_is_recorded_as_unknown() -> None:
+async def test_an_upload_that_is_given_up_is_recorded_as_unknown() -> None:
     furnace = Furnace()
     furnace.gate.stored["furnace"] = (ANNEAL, 0.0)
-
-    async def work() -> None:
-        task = asyncio.create_task(furnace.programs.upload("furnace", ANNEAL))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        await asyncio.wait((task,))
-
-    furnace.play(work())
+    task = asyncio.create_task(furnace.programs.upload("furnace", ANNEAL))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.wait((task,))
     assert furnace.gate.stored == {}
     assert furnace.journal.of("program_stored") == [
         {
@@ -190,8 +185,7 @@ def test_an_upload_that_is_given_up_is_recorded_as_unknown() -> None:
 # ---- starting
 
 
-def test_a_program_is_read_once_more_chosen_and_started() -> None:
-    furnace = Furnace()
+def test_a_program_is_read_once_more_chosen_and_started(furnace: Furnace) -> None:
     has(furnace, "400", "400", "50")
     furnace.memory.track("furnace.number").value = 3.0
     furnace.gate.stored["furnace"] = (ANNEAL, -100.0)
@@ -208,8 +202,7 @@ def test_a_program_is_read_once_more_chosen_and_started() -> None:
     assert furnace.performed == [number]
 
 
-def test_a_number_that_is_chosen_already_is_not_chosen_again() -> None:
-    furnace = Furnace()
+def test_a_number_that_is_chosen_already_is_not_chosen_again(furnace: Furnace) -> None:
     assert furnace.play(furnace.programs.start("furnace")).command == RUN
     assert furnace.performed == [RUN], "and the gate refuses what is not stored"
 
@@ -231,17 +224,13 @@ def test_a_program_that_reads_otherwise_is_not_started(reads: str | None, why: s
     assert (furnace.performed, furnace.gate.stored) == ([], {})
 
 
-def test_one_that_is_held_goes_on_without_being_read_and_others_are_held_and_reset() -> None:
+async def test_one_that_is_held_goes_on_without_being_read_and_others_are_held_and_reset() -> None:
     furnace = Furnace()
     started(furnace)
     furnace.memory.track("furnace.status").unconfirmed = ()
     see(furnace.memory, 0.0, furnace__status=4.0)
-
-    async def work() -> None:
-        await furnace.programs.start("furnace")
-        await furnace.programs.hold("furnace")
-        await furnace.programs.reset("furnace")
-
-    furnace.play(work())
+    await furnace.programs.start("furnace")
+    await furnace.programs.hold("furnace")
+    await furnace.programs.reset("furnace")
     assert furnace.performed == [RUN, HOLD, RESET]
     assert furnace.port.sent == []

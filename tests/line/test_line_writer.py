@@ -91,8 +91,12 @@ class Pump(Scene):
         return self.play(self.writer.perform(command))
 
 
-def test_a_command_is_recorded_before_it_is_judged_and_its_end_after_it() -> None:
-    pump = Pump()
+@pytest.fixture
+def pump() -> Pump:
+    return Pump()
+
+
+def test_a_command_is_recorded_before_it_is_judged_and_its_end_after_it(pump: Pump) -> None:
     outcome = pump.perform()
     assert outcome == Outcome(SET, Ending.CONFIRMED, 5.0, "")
     assert pump.port.sent == [(WRITTEN, True), ("pump.rpm?", False)]
@@ -103,46 +107,38 @@ def test_a_command_is_recorded_before_it_is_judged_and_its_end_after_it() -> Non
     ]
 
 
-def test_no_byte_leaves_before_the_disk_has_the_intent() -> None:
-    pump = Pump()
+def test_no_byte_leaves_before_the_disk_has_the_intent(pump: Pump) -> None:
     seen: list[int] = []
     pump.journal.on_durable = lambda: seen.append(len(pump.port.sent) + len(pump.gate.told))
     pump.perform()
     assert seen == [0]
 
 
-def test_what_no_journal_takes_is_neither_judged_nor_sent() -> None:
-    pump = Pump()
+def test_what_no_journal_takes_is_neither_judged_nor_sent(pump: Pump) -> None:
     pump.journal.fails_at = "intent"
     with pytest.raises(JournalFailed):
         pump.perform()
     assert (pump.gate.told, pump.port.sent) == ([], [])
 
 
-def test_an_end_that_no_journal_takes_is_told_all_the_same() -> None:
-    pump = Pump()
+def test_an_end_that_no_journal_takes_is_told_all_the_same(pump: Pump) -> None:
     pump.journal.fails_at = "outcome"
     assert pump.perform().ending is Ending.CONFIRMED
 
 
-def test_a_value_that_is_no_number_is_recorded_by_its_name() -> None:
-    pump = Pump()
+def test_a_value_that_is_no_number_is_recorded_by_its_name(pump: Pump) -> None:
     pump.gate.says = ["no number"]
     pump.perform(Command("pump.speed", float("inf"), "Hz"))
     assert pump.journal.of("intent")[0]["value"] == "inf"
 
 
-def test_a_command_that_is_given_up_ends_in_a_record_that_says_so() -> None:
+async def test_a_command_that_is_given_up_ends_in_a_record_that_says_so() -> None:
     pump = Pump()
-
-    async def work() -> None:
-        task = asyncio.create_task(pump.writer.perform(SET))
-        await asyncio.sleep(0.005)
-        task.cancel()
-        await asyncio.wait((task,))
-        assert (await pump.writer.perform(SET)).ending is Ending.CONFIRMED
-
-    pump.play(work())
+    task = asyncio.create_task(pump.writer.perform(SET))
+    await asyncio.sleep(0.005)
+    task.cancel()
+    await asyncio.wait((task,))
+    assert (await pump.writer.perform(SET)).ending is Ending.CONFIRMED
     assert pump.journal.of("outcome")[0] == {
         "intent": 1,
         "ending": "unknown",
@@ -151,8 +147,7 @@ def test_a_command_that_is_given_up_ends_in_a_record_that_says_so() -> None:
     }
 
 
-def test_what_is_refused_sends_nothing_and_says_why() -> None:
-    pump = Pump()
+def test_what_is_refused_sends_nothing_and_says_why(pump: Pump) -> None:
     pump.gate.says = ["too fast"]
     assert pump.perform() == Outcome(SET, Ending.REFUSED, None, "too fast")
     assert pump.port.sent == []
@@ -187,9 +182,7 @@ def test_each_frame_is_judged_by_itself_and_one_that_is_refused_leaves_the_rest_
     assert pump.port.written == []
 
 
-def test_a_second_command_that_is_refused_at_its_first_frame_is_refused() -> None:
-    pump = Pump()
-
+def test_a_second_command_that_is_refused_at_its_first_frame_is_refused(pump: Pump) -> None:
     async def work() -> Outcome:
         await pump.writer.perform(SET)
         pump.gate.says = ["", "the lid is open"]
@@ -198,16 +191,14 @@ def test_a_second_command_that_is_refused_at_its_first_frame_is_refused() -> Non
     assert pump.play(work()).ending is Ending.REFUSED
 
 
-def test_all_frames_of_a_command_are_sent_before_it_is_read_back() -> None:
-    pump = Pump()
+def test_all_frames_of_a_command_are_sent_before_it_is_read_back(pump: Pump) -> None:
     pump.driver.twice.add("speed")
     assert pump.perform().ending is Ending.CONFIRMED
     assert [words for words, _ in pump.port.sent] == [WRITTEN, "pump.speed!", "pump.rpm?"]
     assert pump.gate.kinds().count("begin") == 2
 
 
-def test_a_port_that_has_to_settle_is_waited_for_before_it_is_judged() -> None:
-    pump = Pump()
+def test_a_port_that_has_to_settle_is_waited_for_before_it_is_judged(pump: Pump) -> None:
     pump.driver.twice.add("speed")
 
     def frame(words: str) -> None:
@@ -222,8 +213,7 @@ def test_a_port_that_has_to_settle_is_waited_for_before_it_is_judged() -> None:
 # ---- what was heard, and what is read
 
 
-def test_an_instrument_that_refuses_and_shows_the_value_has_it() -> None:
-    pump = Pump()
+def test_an_instrument_that_refuses_and_shows_the_value_has_it(pump: Pump) -> None:
     pump.port.says[WRITTEN] = "no"
     outcome = pump.perform()
     assert outcome == Outcome(SET, Ending.CONFIRMED, 5.0, "speed: it refused")
@@ -248,9 +238,8 @@ def test_an_instrument_that_refuses_and_shows_another_has_failed_at_once() -> No
     ],
 )
 def test_a_frame_without_an_answer_is_believed_by_what_is_read(
-    answer: str | None, doubt: str
+    pump: Pump, answer: str | None, doubt: str
 ) -> None:
-    pump = Pump()
     pump.port.says[WRITTEN] = answer
     assert pump.perform() == Outcome(SET, Ending.CONFIRMED, 5.0, doubt)
     pump = Pump()
@@ -269,9 +258,8 @@ def test_a_frame_without_an_answer_is_believed_by_what_is_read(
     ],
 )
 def test_where_one_of_two_frames_went_wrong_no_reading_shows_both(
-    answer: str | None, ending: Ending, detail: str
+    pump: Pump, answer: str | None, ending: Ending, detail: str
 ) -> None:
-    pump = Pump()
     pump.driver.twice.add("speed")
     pump.port.says["pump.speed!"] = answer
     assert pump.perform() == Outcome(SET, ending, None, detail)
@@ -291,9 +279,8 @@ BLIND = Command("pump.blind", 1.0, "")
     ],
 )
 def test_what_nothing_can_show_is_not_confirmed(
-    answer: str | None, ending: Ending, detail: str
+    pump: Pump, answer: str | None, ending: Ending, detail: str
 ) -> None:
-    pump = Pump()
     pump.port.says["pump.blind=1"] = answer
     assert pump.perform(BLIND) == Outcome(BLIND, ending, None, detail)
     assert ("conclude" in pump.gate.kinds()) is (ending is Ending.UNCONFIRMED)
@@ -312,9 +299,8 @@ def test_what_nothing_can_show_is_not_confirmed(
     ],
 )
 def test_a_reading_agrees_within_a_step_and_no_zero_with_what_is_on(
-    found: float, value: float, ending: Ending
+    pump: Pump, found: float, value: float, ending: Ending
 ) -> None:
-    pump = Pump()
     pump.shows = lambda _: found
     outcome = pump.perform(Command("pump.speed", value, "Hz"))
     assert (outcome.ending, outcome.read_back) == (ending, found)
@@ -334,8 +320,7 @@ def test_a_value_that_settles_is_looked_at_until_its_time_is_over(
     assert pump.loop.time() == pytest.approx(1.06, abs=0.03)
 
 
-def test_a_value_that_cannot_be_read_back_is_not_known() -> None:
-    pump = Pump()
+def test_a_value_that_cannot_be_read_back_is_not_known(pump: Pump) -> None:
     pump.port.says["pump.rpm?"] = None
     assert pump.perform() == Outcome(SET, Ending.UNKNOWN, None, "pump.rpm: no reply")
     pump = Pump()
@@ -347,48 +332,36 @@ def test_a_value_that_cannot_be_read_back_is_not_known() -> None:
 # ---- one at a time
 
 
-def test_commands_go_one_after_the_other_each_read_back_before_the_next() -> None:
+async def test_commands_go_one_after_the_other_each_read_back_before_the_next() -> None:
     pump = Pump()
-
-    async def work() -> None:
-        await asyncio.gather(*(pump.writer.perform(SET) for _ in range(2)))
-
-    pump.play(work())
+    await asyncio.gather(*(pump.writer.perform(SET) for _ in range(2)))
     assert [words for words, _ in pump.port.sent] == [WRITTEN, "pump.rpm?"] * 2
 
 
-def test_so_many_commands_wait_and_one_more_is_refused_until_one_has_ended() -> None:
+async def test_so_many_commands_wait_and_one_more_is_refused_until_one_has_ended() -> None:
     pump = Pump()
-
-    async def work() -> None:
-        for _ in range(2):
-            waiting = [asyncio.create_task(pump.writer.perform(SET)) for _ in range(64)]
-            await asyncio.sleep(0)
-            over = await pump.writer.perform(SET)
-            assert over.ending is Ending.REFUSED
-            assert over.detail == "pump.speed: 64 commands wait for this line already"
-            ended = await asyncio.gather(*waiting)
-            assert all(each.ending is Ending.CONFIRMED for each in ended)
-
-    pump.play(work())
+    for _ in range(2):
+        waiting = [asyncio.create_task(pump.writer.perform(SET)) for _ in range(64)]
+        await asyncio.sleep(0)
+        over = await pump.writer.perform(SET)
+        assert over.ending is Ending.REFUSED
+        assert over.detail == "pump.speed: 64 commands wait for this line already"
+        ended = await asyncio.gather(*waiting)
+        assert all(each.ending is Ending.CONFIRMED for each in ended)
     assert WAITING_MAX == 64
     assert len(pump.journal.of("intent")) == 128
 
 
-def test_whoever_asks_for_a_moment_between_commands_has_it_after_the_one_on_its_way() -> None:
+async def test_whoever_asks_for_a_moment_between_commands_has_it_after_the_one_on_its_way() -> None:
     pump = Pump()
-
-    async def work() -> None:
-        first = asyncio.create_task(pump.writer.perform(SET))
-        await asyncio.sleep(0)
-        assert await pump.writer.between(lambda: len(pump.journal.of("outcome"))) == 1
-        assert first.done()
-        second = asyncio.create_task(pump.writer.perform(SET))
-        await asyncio.sleep(0)
-        await pump.writer.idle()
-        assert second.done()
-
-    pump.play(work())
+    first = asyncio.create_task(pump.writer.perform(SET))
+    await asyncio.sleep(0)
+    assert await pump.writer.between(lambda: len(pump.journal.of("outcome"))) == 1
+    assert first.done()
+    second = asyncio.create_task(pump.writer.perform(SET))
+    await asyncio.sleep(0)
+    await pump.writer.idle()
+    assert second.done()
 
 
 # ---- whether it does anything
@@ -406,9 +379,8 @@ def test_whoever_asks_for_a_moment_between_commands_has_it_after_the_one_on_its_
     ],
 )
 def test_a_value_that_is_confirmed_and_does_nothing_is_warned_of(
-    polled: float, read: float | None, value: float, warning: str
+    pump: Pump, polled: float, read: float | None, value: float, warning: str
 ) -> None:
-    pump = Pump()
     pump.gate.readings["pump.mode"] = polled
     pump.port.says["pump.mode?"] = None if read is None else f"{read}"
     outcome = pump.perform(Command("pump.local", value, ""))
@@ -430,8 +402,7 @@ def test_a_value_without_a_condition_has_no_effect_behind_a_relay_that_is_off() 
         assert pump.perform().warning == warning
 
 
-def test_a_value_that_was_not_confirmed_is_not_said_to_do_nothing() -> None:
-    pump = Pump()
+def test_a_value_that_was_not_confirmed_is_not_said_to_do_nothing(pump: Pump) -> None:
     pump.port.says["pump.local?"] = "3"
     outcome = pump.perform(Command("pump.local", 1.0, ""))
     assert (outcome.ending, outcome.warning) == (Ending.MISMATCH, "")
@@ -444,8 +415,7 @@ def opened(pump: Pump) -> Command:
     return pump.play(pump.writer.open_by_hand("open_lid"))
 
 
-def test_an_opening_is_judged_recorded_and_counts_from_then_on() -> None:
-    pump = Pump()
+def test_an_opening_is_judged_recorded_and_counts_from_then_on(pump: Pump) -> None:
     command = opened(pump)
     assert command == Command("operator.open_lid", 0.0, "")
     assert pump.journal.records == [("opening", {"action": "open_lid", "refused": ""})]
@@ -462,11 +432,7 @@ def test_an_opening_that_is_refused_before_or_while_it_is_recorded_is_none(says:
     assert "begin" not in pump.gate.kinds()
 
 
-def test_nobody_opens_while_a_command_is_on_its_way() -> None:
+async def test_nobody_opens_while_a_command_is_on_its_way() -> None:
     pump = Pump()
-
-    async def work() -> None:
-        await asyncio.gather(pump.writer.perform(SET), pump.writer.open_by_hand("open_lid"))
-
-    pump.play(work())
+    await asyncio.gather(pump.writer.perform(SET), pump.writer.open_by_hand("open_lid"))
     assert [kind for kind, _ in pump.journal.records] == ["intent", "outcome", "opening"]

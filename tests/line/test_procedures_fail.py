@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
 from itertools import permutations
@@ -19,11 +20,18 @@ from labharness.line.procedures import StepState, compile_procedures
 from labharness.line.trip_response import IN_FLIGHT_S_MAX, DownStage
 from labharness.safety.guard import Latch, SafeFrame, Source
 from labharness.safety.kernel import EnvelopeInvalid, Mode
-from procedures_failing import SHUTDOWN, cause, energised, is_off
+from procedures_failing import SHUTDOWN, cause, energised, energising, is_off
 
 PORTS = ("heat", "inert", "hydrogen", "relays", "laser")
 PROCEDURES = (SHUTDOWN, "close_all_valves_and_alert", "relieve_pressure", "hold_vacuum")
 FIRST_WAVE_S = 2.0  # wire_s_max of every procedure
+
+
+@pytest.fixture
+def lab(short_plan: LabPlan, tmp_path: Path) -> AbstractAsyncContextManager[Lab]:
+    """The short line, with mains and light."""
+    short_plan.make_state_dir()
+    return energising(short_plan, tmp_path)
 
 
 def fail_write(lab: Lab, number: int, *, raises: bool) -> list[str]:
@@ -97,16 +105,14 @@ def fails_and_recovers(
 
 
 @pytest.mark.parametrize("port", PORTS)
-def test_a_port_that_is_gone_leaves_its_own_steps_unknown_and_no_other(
-    short_plan: LabPlan, tmp_path: Path, port: str
+async def test_a_port_that_is_gone_leaves_its_own_steps_unknown_and_no_other(
+    lab: Lab, port: str
 ) -> None:
-    async def work(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses[port].faults.cut = True
-        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
-        await lab.line.trip_response.verified()
-
-    lab = energised(short_plan, tmp_path, work)
+    assert lab.simulated is not None
+    lab.simulated.buses[port].faults.cut = True
+    lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+    await lab.line.trip_response.verified()
+    await lab.line.close()
     (verification,) = lab.line.trip_response.verifications
     frames = lab.guard.core.procedures[SHUTDOWN]
     gone = {frame.channel for frame in frames if frame.port == port}
@@ -120,23 +126,21 @@ def test_a_port_that_is_gone_leaves_its_own_steps_unknown_and_no_other(
 
 
 @pytest.mark.parametrize("after_ms", range(0, 1000, 130))
-def test_a_trip_in_the_middle_of_any_exchange_is_carried_out_in_order_of_hazard(
-    short_plan: LabPlan, tmp_path: Path, after_ms: int
+async def test_a_trip_in_the_middle_of_any_exchange_is_carried_out_in_order_of_hazard(
+    lab: Lab, after_ms: int
 ) -> None:
-    async def work(lab: Lab) -> None:
-        await asyncio.sleep(after_ms / 1000)
-        before = len(lab.guard.core.log or [])
-        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
-        await lab.line.trip_response.verified()
-        first: dict[str, list[bytes]] = {}
-        for sent in (lab.guard.core.log or [])[before:]:
-            if sent.source is Source.PROCEDURE:
-                first.setdefault(sent.port, []).append(sent.frame)
-        for name, frames in first.items():
-            wave = [f.request.frame for f in by_step(lab, SHUTDOWN) if f.port == name]
-            assert frames[: len(wave)] == wave
-
-    lab = energised(short_plan, tmp_path, work)
+    await asyncio.sleep(after_ms / 1000)
+    before = len(lab.guard.core.log or [])
+    lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+    await lab.line.trip_response.verified()
+    first: dict[str, list[bytes]] = {}
+    for sent in (lab.guard.core.log or [])[before:]:
+        if sent.source is Source.PROCEDURE:
+            first.setdefault(sent.port, []).append(sent.frame)
+    for name, frames in first.items():
+        wave = [f.request.frame for f in by_step(lab, SHUTDOWN) if f.port == name]
+        assert frames[: len(wave)] == wave
+    await lab.line.close()
     (verification,) = lab.line.trip_response.verifications
     assert verification.complete
 
@@ -147,20 +151,17 @@ def by_step(lab: Lab, procedure: str) -> list[SafeFrame]:
 
 @pytest.mark.promise(15)
 @pytest.mark.parametrize("order", list(permutations([0, 1, 2])), ids=str)
-def test_of_three_trips_in_any_order_the_worst_is_in_force(
-    short_plan: LabPlan, tmp_path: Path, order: tuple[int, ...]
+async def test_of_three_trips_in_any_order_the_worst_is_in_force(
+    lab: Lab, short_plan: LabPlan, order: tuple[int, ...]
 ) -> None:
     causes = (Cause.GAS_LEAK, Cause.OVER_PRESSURE, Cause.COMMUNICATION)
-
-    async def work(lab: Lab) -> None:
-        procedures = lab.line.envelope.procedure_of
-        for number in order:
-            lab.line.trip_response.trip(cause(lab, procedures[causes[number]], causes[number]))
-            lab.line.trip_response.trip(cause(lab, procedures[causes[number]], causes[number]))
-            await asyncio.sleep(0.03)
-        await lab.line.trip_response.verified()
-
-    lab = energised(short_plan, tmp_path, work)
+    procedures = lab.line.envelope.procedure_of
+    for number in order:
+        lab.line.trip_response.trip(cause(lab, procedures[causes[number]], causes[number]))
+        lab.line.trip_response.trip(cause(lab, procedures[causes[number]], causes[number]))
+        await asyncio.sleep(0.03)
+    await lab.line.trip_response.verified()
+    await lab.line.close()
     assert lab.line.memory.trip is not None
     assert lab.line.memory.trip.cause is Cause.OVER_PRESSURE
     assert lab.line.trip_response.verifications[-1].procedure == "relieve_pressure"
@@ -174,25 +175,22 @@ def test_of_three_trips_in_any_order_the_worst_is_in_force(
 
 
 @pytest.mark.promise(13)
-def test_a_trip_goes_before_ten_thousand_commands(short_plan: LabPlan, tmp_path: Path) -> None:
+async def test_a_trip_goes_before_ten_thousand_commands(lab: Lab) -> None:
     outcomes: list[Outcome] = []
-
-    async def work(lab: Lab) -> None:
-        argon = Command("argon.setpoint", 100.0, "sccm")
-        asked = [asyncio.ensure_future(lab.line.perform(argon)) for _ in range(10_000)]
-        await asyncio.sleep(0.05)
-        began_s = lab.clock.loop.time()
-        frames = len(lab.guard.core.log or [])
-        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
-        assert lab.clock.loop.time() == began_s, "nothing was waited for"
-        sent = (lab.guard.core.log or [])[frames:]
-        assert {each.source for each in sent} == {Source.PROCEDURE}
-        outcomes.extend(await asyncio.gather(*asked))
-        await lab.line.trip_response.verified()
-        after = (lab.guard.core.log or [])[frames:]
-        assert all(each.source is not Source.PERMIT for each in after), "a command came after"
-
-    lab = energised(short_plan, tmp_path, work)
+    argon = Command("argon.setpoint", 100.0, "sccm")
+    asked = [asyncio.ensure_future(lab.line.perform(argon)) for _ in range(10_000)]
+    await asyncio.sleep(0.05)
+    began_s = lab.clock.loop.time()
+    frames = len(lab.guard.core.log or [])
+    lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+    assert lab.clock.loop.time() == began_s, "nothing was waited for"
+    sent = (lab.guard.core.log or [])[frames:]
+    assert {each.source for each in sent} == {Source.PROCEDURE}
+    outcomes.extend(await asyncio.gather(*asked))
+    await lab.line.trip_response.verified()
+    after = (lab.guard.core.log or [])[frames:]
+    assert all(each.source is not Source.PERMIT for each in after), "a command came after"
+    await lab.line.close()
     endings = [each.ending for each in outcomes]
     assert len(endings) == 10_000
     assert endings.count(Ending.CONFIRMED) <= 1
@@ -221,19 +219,17 @@ def latch_unwritable(lab: Lab) -> None:
 @pytest.mark.parametrize(
     "trouble", [disk_full, latch_unwritable], ids=["disk full", "latch unwritable"]
 )
-def test_a_trip_waits_for_no_disk(
-    short_plan: LabPlan, tmp_path: Path, trouble: Callable[[Lab], None]
+async def test_a_trip_waits_for_no_disk(
+    lab: Lab, short_plan: LabPlan, trouble: Callable[[Lab], None]
 ) -> None:
-    async def work(lab: Lab) -> None:
-        trouble(lab)
-        began_s = lab.clock.loop.time()
-        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
-        assert lab.clock.loop.time() == began_s
-        await lab.line.trip_response.verified()
-        for name in ("append", "sample", "commit", "flush"):  # the disk is emptied again
-            vars(lab.line.journal).pop(name, None)
-
-    lab = energised(short_plan, tmp_path, work)
+    trouble(lab)
+    began_s = lab.clock.loop.time()
+    lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+    assert lab.clock.loop.time() == began_s
+    await lab.line.trip_response.verified()
+    for name in ("append", "sample", "commit", "flush"):  # the disk is emptied again
+        vars(lab.line.journal).pop(name, None)
+    await lab.line.close()
     assert lab.line.trip_response.verifications[0].complete
     assert is_off(lab)
     assert lab.guard.core.latched
@@ -242,23 +238,20 @@ def test_a_trip_waits_for_no_disk(
 
 
 @pytest.mark.promise(13)
-def test_a_trip_does_not_wait_for_a_planner_in_mid_thought(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(lab: Lab) -> None:
-        async def think() -> None:
-            await asyncio.sleep(3600.0)
+async def test_a_trip_does_not_wait_for_a_planner_in_mid_thought(lab: Lab) -> None:
+    async def think() -> None:
+        await asyncio.sleep(3600.0)
 
-        thought = asyncio.ensure_future(lab.line.unless_tripped(think()))
-        await asyncio.sleep(0.2)
-        began_s = lab.clock.loop.time()
-        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
-        (ended,) = await asyncio.gather(thought, return_exceptions=True)
-        assert "test" in str(ended)
-        assert lab.clock.loop.time() - began_s < 0.1
-        await lab.line.trip_response.verified()
-
-    assert is_off(energised(short_plan, tmp_path, work))
+    thought = asyncio.ensure_future(lab.line.unless_tripped(think()))
+    await asyncio.sleep(0.2)
+    began_s = lab.clock.loop.time()
+    lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+    (ended,) = await asyncio.gather(thought, return_exceptions=True)
+    assert "test" in str(ended)
+    assert lab.clock.loop.time() - began_s < 0.1
+    await lab.line.trip_response.verified()
+    await lab.line.close()
+    assert is_off(lab)
 
 
 # ---- hold, stop, abort, trip
@@ -273,68 +266,57 @@ async def stick_argon(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("begin", [DownStage.HOLD, DownStage.STOP, DownStage.ABORT])
-def test_a_line_that_obeys_is_brought_down_by_one_stage(
-    short_plan: LabPlan, tmp_path: Path, begin: DownStage
-) -> None:
-    async def work(lab: Lab) -> None:
-        reached = await lab.line.bring_down(begin)
-        assert reached.stage is begin
-        assert reached.passed == ()
-        assert is_off(lab) is (begin is not DownStage.HOLD)
-        if begin is DownStage.HOLD:
-            assert lab.line.memory.mode is Mode.HELD
-            refused = await lab.line.perform(Command("argon.setpoint", 60.0, "sccm"))
-            assert refused.ending is Ending.REFUSED
-            off = await lab.line.perform(Command("box.furnace_contactor", 0.0, ""))
-            assert off.ending is Ending.CONFIRMED, "what is always safe passes on a held line"
-        assert lab.line.memory.trip is None
-
-    lab = energised(short_plan, tmp_path, work)
+async def test_a_line_that_obeys_is_brought_down_by_one_stage(lab: Lab, begin: DownStage) -> None:
+    reached = await lab.line.bring_down(begin)
+    assert reached.stage is begin
+    assert reached.passed == ()
+    assert is_off(lab) is (begin is not DownStage.HOLD)
+    if begin is DownStage.HOLD:
+        assert lab.line.memory.mode is Mode.HELD
+        refused = await lab.line.perform(Command("argon.setpoint", 60.0, "sccm"))
+        assert refused.ending is Ending.REFUSED
+        off = await lab.line.perform(Command("box.furnace_contactor", 0.0, ""))
+        assert off.ending is Ending.CONFIRMED, "what is always safe passes on a held line"
+    assert lab.line.memory.trip is None
+    await lab.line.close()
     assert is_off(lab), "the end of the line makes safe"
     assert not lab.guard.core.latched
 
 
-def test_a_line_that_does_not_obey_ends_tripped_and_says_by_what(
-    short_plan: LabPlan, tmp_path: Path
+async def test_a_line_that_does_not_obey_ends_tripped_and_says_by_what(
+    lab: Lab, short_plan: LabPlan
 ) -> None:
-    async def work(lab: Lab) -> None:
-        await stick_argon(lab)
-        began_s = lab.clock.loop.time()
-        reached = await lab.line.bring_down(DownStage.STOP)
-        assert reached.stage is DownStage.TRIP
-        assert [each.split(":")[0] for each in reached.passed] == ["stop", "abort"]
-        assert all("argon.setpoint = 100: mismatch" in each for each in reached.passed)
-        assert lab.clock.loop.time() - began_s <= 3 * 11.0
-        assert lab.line.memory.trip is not None
-        assert lab.line.memory.trip.detail.startswith("not verified by stop: argon.setpoint")
-
-    lab = energised(short_plan, tmp_path, work)
+    await stick_argon(lab)
+    began_s = lab.clock.loop.time()
+    reached = await lab.line.bring_down(DownStage.STOP)
+    assert reached.stage is DownStage.TRIP
+    assert [each.split(":")[0] for each in reached.passed] == ["stop", "abort"]
+    assert all("argon.setpoint = 100: mismatch" in each for each in reached.passed)
+    assert lab.clock.loop.time() - began_s <= 3 * 11.0
+    assert lab.line.memory.trip is not None
+    assert lab.line.memory.trip.detail.startswith("not verified by stop: argon.setpoint")
+    await lab.line.close()
     assert is_off(lab)
     assert Latch(short_plan.state_dir / "latch.json").trip is not None
 
 
-def test_a_line_that_is_closed_without_obeying_latches(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(lab: Lab) -> None:
-        await stick_argon(lab)
-
-    energised(short_plan, tmp_path, work)
+async def test_a_line_that_is_closed_without_obeying_latches(lab: Lab, short_plan: LabPlan) -> None:
+    await stick_argon(lab)
+    await lab.line.close()
     assert Latch(short_plan.state_dir / "latch.json").trip is not None
 
 
-def test_a_hold_that_a_command_holds_up_becomes_a_stop(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(lab: Lab) -> None:
-        turn = lab.line._writer.turn
-        await turn.acquire()
-        began_s = lab.clock.loop.time()
-        reached = await lab.line.bring_down()
-        assert lab.clock.loop.time() - began_s >= IN_FLIGHT_S_MAX
-        assert reached.stage is DownStage.STOP
-        assert reached.passed == (
-            f"hold: a command was still in flight after {IN_FLIGHT_S_MAX:g} s",
-        )
-        turn.release()
-
-    assert is_off(energised(short_plan, tmp_path, work))
+async def test_a_hold_that_a_command_holds_up_becomes_a_stop(lab: Lab) -> None:
+    turn = lab.line._writer.turn
+    await turn.acquire()
+    began_s = lab.clock.loop.time()
+    reached = await lab.line.bring_down()
+    assert lab.clock.loop.time() - began_s >= IN_FLIGHT_S_MAX
+    assert reached.stage is DownStage.STOP
+    assert reached.passed == (f"hold: a command was still in flight after {IN_FLIGHT_S_MAX:g} s",)
+    turn.release()
+    await lab.line.close()
+    assert is_off(lab)
 
 
 # ---- a refusal is no obedience

@@ -1,21 +1,29 @@
 """A trip stays in force: what is not verified is sent again, and nothing else is sent over it."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from alarmed import Watched, watch
+from alarmed import Watched
 from cut_wires import cut
 from labharness.core.vocabulary import Cause, Command
 from labharness.lab import Lab, LabPlan
 from labharness.line.trip_response import AGAIN_S, DownStage, Reached
 from labharness.safety.guard import Source
 from labharness.work.desk.by_hand import ByHand, Nobody
-from procedures_failing import ON, SHUTDOWN, cause, energised, is_off
+from procedures_failing import ON, SHUTDOWN, cause, energised, energising, is_off
 
 RELIEVE = "relieve_pressure"
 FLOOD = 10  # annunciations in 10 min are none
+
+
+@pytest.fixture
+def lab(short_plan: LabPlan, tmp_path: Path) -> AbstractAsyncContextManager[Lab]:
+    """The short line, with mains and light."""
+    short_plan.make_state_dir()
+    return energising(short_plan, tmp_path)
 
 
 def sent(lab: Lab) -> int:
@@ -30,32 +38,29 @@ async def energise(watched: Watched) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.promise(12)
-def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
-    short_plan: LabPlan, tmp_path: Path
+async def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
+    watched: Watched,
 ) -> None:
     told: list[str] = []
-
-    async def work(watched: Watched) -> None:
-        await energise(watched)
-        line = watched.lab.line
-        line.events.on_warning = told.append
-        cut(watched.lab, "relays")
-        line.trip_response.trip(cause(watched.lab, SHUTDOWN))
-        await line.trip_response.verified()
-        assert not line.trip_response.verifications[-1].complete
-        await asyncio.sleep(600.0)
-        records = len(watched.journaled("safe_frame"))
-        assert not is_off(watched.lab)
-        cut(watched.lab, "relays", off=False)
-        await asyncio.sleep(AGAIN_S + 3.0)
-        assert is_off(watched.lab)
-        assert line.trip_response.verifications[-1].complete
-        frames = sent(watched.lab)
-        await asyncio.sleep(60.0)
-        assert sent(watched.lab) == frames, "what is verified is not sent again"
-        assert len(watched.journaled("safe_frame")) <= records + 8, "each step once more"
-
-    watched = watch(short_plan, tmp_path, work)
+    await energise(watched)
+    line = watched.lab.line
+    line.events.on_warning = told.append
+    cut(watched.lab, "relays")
+    line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+    await line.trip_response.verified()
+    assert not line.trip_response.verifications[-1].complete
+    await asyncio.sleep(600.0)
+    records = len(watched.journaled("safe_frame"))
+    assert not is_off(watched.lab)
+    cut(watched.lab, "relays", off=False)
+    await asyncio.sleep(AGAIN_S + 3.0)
+    assert is_off(watched.lab)
+    assert line.trip_response.verifications[-1].complete
+    frames = sent(watched.lab)
+    await asyncio.sleep(60.0)
+    assert sent(watched.lab) == frames, "what is verified is not sent again"
+    assert len(watched.journaled("safe_frame")) <= records + 8, "each step once more"
+    await watched.close()
     complete = [each["complete"] for each in watched.journaled("verified")]
     assert complete[:2] == [True, False], "the safe table, and the trip in its own time"
     assert complete.count(True) == 2
@@ -68,40 +73,34 @@ def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
     assert not watched.alarms.board.alarms[f"not_verified/{SHUTDOWN}"].state.active
 
 
-def test_a_line_that_is_closed_is_tried_no_more(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(watched: Watched) -> None:
-        await energise(watched)
-        cut(watched.lab, "relays")
-        watched.lab.line.trip_response.trip(cause(watched.lab, SHUTDOWN))
-        await asyncio.sleep(30.0)
-        await watched.lab.line.close()
-        frames = sent(watched.lab)
-        await asyncio.sleep(60.0)
-        assert sent(watched.lab) == frames
-
-    watch(short_plan, tmp_path, work)
+async def test_a_line_that_is_closed_is_tried_no_more(watched: Watched) -> None:
+    await energise(watched)
+    cut(watched.lab, "relays")
+    watched.lab.line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+    await asyncio.sleep(30.0)
+    await watched.lab.line.close()
+    frames = sent(watched.lab)
+    await asyncio.sleep(60.0)
+    assert sent(watched.lab) == frames
 
 
-def test_safe_by_hand_on_a_tripped_line_sends_what_is_in_force_and_looks_afresh(
-    short_plan: LabPlan, tmp_path: Path
+async def test_safe_by_hand_on_a_tripped_line_sends_what_is_in_force_and_looks_afresh(
+    lab: Lab,
 ) -> None:
-    async def work(lab: Lab) -> None:
-        line, hands = lab.line, ByHand(lab.line, Nobody())
-        line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
-        await line.trip_response.verified()
-        before = len(lab.guard.core.log or [])
-        done = await hands.answer({"do": "safe", "by": "Ada", "reason": "to be sure"})
-        wave = [each.request.frame for each in lab.guard.core.procedures[RELIEVE]]
-        log = (lab.guard.core.log or [])[before:]
-        left = [each.frame for each in log if each.source is Source.PROCEDURE]
-        assert sorted(left) == sorted(wave), "not the stop procedure over a graver one"
-        assert (done["procedure"], done["unverified"]) == (RELIEVE, [])
-        cut(lab, "inert")
-        done = await hands.answer({"do": "safe", "by": "Ada", "reason": "once more"})
-        assert any("argon.setpoint" in each for each in done["unverified"]), "not the old answer"
-        cut(lab, "inert", off=False)
-
-    energised(short_plan, tmp_path, work)
+    line, hands = lab.line, ByHand(lab.line, Nobody())
+    line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+    await line.trip_response.verified()
+    before = len(lab.guard.core.log or [])
+    done = await hands.answer({"do": "safe", "by": "Ada", "reason": "to be sure"})
+    wave = [each.request.frame for each in lab.guard.core.procedures[RELIEVE]]
+    log = (lab.guard.core.log or [])[before:]
+    left = [each.frame for each in log if each.source is Source.PROCEDURE]
+    assert sorted(left) == sorted(wave), "not the stop procedure over a graver one"
+    assert (done["procedure"], done["unverified"]) == (RELIEVE, [])
+    cut(lab, "inert")
+    done = await hands.answer({"do": "safe", "by": "Ada", "reason": "once more"})
+    assert any("argon.setpoint" in each for each in done["unverified"]), "not the old answer"
+    cut(lab, "inert", off=False)
 
 
 def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tripped(
@@ -128,76 +127,60 @@ def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tr
 
 @pytest.mark.promise(15)
 @pytest.mark.parametrize("port", ["laser", "heat"])
-def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(
-    short_plan: LabPlan, tmp_path: Path, port: str
-) -> None:
+async def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(lab: Lab, port: str) -> None:
     reached: list[Reached] = []
-
-    async def work(lab: Lab) -> None:
-        line = lab.line
-        cut(lab, port)  # so that the first stage takes its whole time
-        down = asyncio.ensure_future(line.bring_down(DownStage.STOP))
-        await asyncio.sleep(2.0)
-        line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
-        reached.append(await down)
-        await asyncio.sleep(1.0)
-        assert line.latest("argon.setpoint") == 0.0, "no argon into a blocked tube"
-        assert line.latest("box.argon_valve") == 0.0
-        assert line.trip_response.verifications[-1].procedure == RELIEVE
-
-    energised(short_plan, tmp_path, work)
+    line = lab.line
+    cut(lab, port)  # so that the first stage takes its whole time
+    down = asyncio.ensure_future(line.bring_down(DownStage.STOP))
+    await asyncio.sleep(2.0)
+    line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+    reached.append(await down)
+    await asyncio.sleep(1.0)
+    assert line.latest("argon.setpoint") == 0.0, "no argon into a blocked tube"
+    assert line.latest("box.argon_valve") == 0.0
+    assert line.trip_response.verifications[-1].procedure == RELIEVE
+    await lab.line.close()
     assert reached == [Reached(DownStage.TRIP, ("stop: a trip came meanwhile",))]
 
 
 @pytest.mark.promise(15)
-def test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(lab: Lab) -> None:
-        lab.line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
-        made = await lab.line.trip_response.make_safe("close_all_valves_and_alert")
-        assert (made.procedure, made.complete) == (RELIEVE, True)
-        assert lab.line.latest("argon.setpoint") == 0.0
-
-    energised(short_plan, tmp_path, work)
+async def test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands(lab: Lab) -> None:
+    lab.line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+    made = await lab.line.trip_response.make_safe("close_all_valves_and_alert")
+    assert (made.procedure, made.complete) == (RELIEVE, True)
+    assert lab.line.latest("argon.setpoint") == 0.0
 
 
 @pytest.mark.promise(12)
 @pytest.mark.parametrize("pause_s", [0.05, 0.25, 1.0])
-def test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it(
-    short_plan: LabPlan, tmp_path: Path, pause_s: float
+async def test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it(
+    lab: Lab, pause_s: float
 ) -> None:
-    async def work(lab: Lab) -> None:
-        trip_response = lab.line.trip_response
-        trip_response.trip(cause(lab, SHUTDOWN, Cause.INTERLOCK_LOST))
-        await asyncio.sleep(pause_s)
-        trip_response.trip(cause(lab, RELIEVE, Cause.OVER_TEMPERATURE))
-        await asyncio.sleep(pause_s)
-        cut(lab, "inert")  # the frames of the third are lost
-        trip_response.trip(cause(lab, SHUTDOWN, Cause.SENSOR_BREAK))
-        await asyncio.sleep(1.0)
-        cut(lab, "inert", off=False)
-        await trip_response.verified()
-        assert trip_response.verifications[-1].procedure == SHUTDOWN
-        assert trip_response.verifications[-1].complete
-        assert (await lab.line.read("argon.setpoint")) == 100.0
-
-    energised(short_plan, tmp_path, work)
+    trip_response = lab.line.trip_response
+    trip_response.trip(cause(lab, SHUTDOWN, Cause.INTERLOCK_LOST))
+    await asyncio.sleep(pause_s)
+    trip_response.trip(cause(lab, RELIEVE, Cause.OVER_TEMPERATURE))
+    await asyncio.sleep(pause_s)
+    cut(lab, "inert")  # the frames of the third are lost
+    trip_response.trip(cause(lab, SHUTDOWN, Cause.SENSOR_BREAK))
+    await asyncio.sleep(1.0)
+    cut(lab, "inert", off=False)
+    await trip_response.verified()
+    assert trip_response.verifications[-1].procedure == SHUTDOWN
+    assert trip_response.verifications[-1].complete
+    assert (await lab.line.read("argon.setpoint")) == 100.0
 
 
 @pytest.mark.promise(12)
-def test_complete_is_what_one_look_shows(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(lab: Lab) -> None:
-        assert lab.simulated is not None
-        argon = lab.simulated.faces["argon"]
-        await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
-        cut(lab, "laser")  # a step stays open
-        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
-        await asyncio.sleep(4.0)
-        argon._setpoint_sccm = 0.0  # by a knob at the instrument, after it was read
-        argon.setpoint_source = "A"
-        cut(lab, "laser", off=False)
-        await lab.line.trip_response.verified()
-        assert not lab.line.trip_response.verifications[-1].complete
-
-    energised(short_plan, tmp_path, work)
+async def test_complete_is_what_one_look_shows(lab: Lab) -> None:
+    assert lab.simulated is not None
+    argon = lab.simulated.faces["argon"]
+    await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
+    cut(lab, "laser")  # a step stays open
+    lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+    await asyncio.sleep(4.0)
+    argon._setpoint_sccm = 0.0  # by a knob at the instrument, after it was read
+    argon.setpoint_source = "A"
+    cut(lab, "laser", off=False)
+    await lab.line.trip_response.verified()
+    assert not lab.line.trip_response.verifications[-1].complete

@@ -151,18 +151,15 @@ async def on_a_bus(baud: int) -> tuple[SimulatedBus, Echo, LoopbackLink, list[tu
     return bus, face, link, heard
 
 
-def test_a_reply_takes_the_time_of_the_wire_and_of_the_instrument() -> None:
-    async def main() -> None:
-        _, face, link, heard = await on_a_bus(9600)
-        await asyncio.sleep(1.0)
-        link.write(b"0123456\r")
-        await asyncio.sleep(1.0)
-        assert face.at_us == [1_000_000]
-        ((at_s, data),) = heard
-        assert data == b"0123456\r"
-        assert at_s == pytest.approx(1.0 + 16 * 10 / 9600 + 0.005, abs=1e-6)
-
-    virtually(main())
+async def test_a_reply_takes_the_time_of_the_wire_and_of_the_instrument() -> None:
+    _, face, link, heard = await on_a_bus(9600)
+    await asyncio.sleep(1.0)
+    link.write(b"0123456\r")
+    await asyncio.sleep(1.0)
+    assert face.at_us == [1_000_000]
+    ((at_s, data),) = heard
+    assert data == b"0123456\r"
+    assert at_s == pytest.approx(1.0 + 16 * 10 / 9600 + 0.005, abs=1e-6)
 
 
 @given(cuts=st.lists(st.integers(0, 15), max_size=6))
@@ -184,7 +181,7 @@ def test_frames_arrive_whole_however_they_are_cut(cuts: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("pause_s", "answered"), [(0.1, 1), (0.0, 0)])
-def test_silence_ends_half_a_frame_where_the_protocol_says_so(
+async def test_silence_ends_half_a_frame_where_the_protocol_says_so(
     pause_s: float, answered: int
 ) -> None:
     class Framed(Echo):
@@ -196,63 +193,54 @@ def test_silence_ends_half_a_frame_where_the_protocol_says_so(
         def receive(self, frame: bytes) -> bytes | None:
             return frame if frame == b"01234567" else None
 
-    async def main() -> None:
-        env = LoopEnvironment(asyncio.get_running_loop())
-        bus = SimulatedBus(env, [Framed(env)], baud=9600, chance=random.Random(1))
-        heard: list[bytes] = []
-        bus.transmit(b"01234", heard.append)
-        await asyncio.sleep(pause_s)
-        bus.transmit(b"01234567", heard.append)
-        await asyncio.sleep(1.0)
-        assert len(heard) == answered
-
-    virtually(main())
+    env = LoopEnvironment(asyncio.get_running_loop())
+    bus = SimulatedBus(env, [Framed(env)], baud=9600, chance=random.Random(1))
+    heard: list[bytes] = []
+    bus.transmit(b"01234", heard.append)
+    await asyncio.sleep(pause_s)
+    bus.transmit(b"01234567", heard.append)
+    await asyncio.sleep(1.0)
+    assert len(heard) == answered
 
 
-def test_faults_are_done_to_replies_and_are_owned_up_to() -> None:
-    async def main() -> None:
-        bus, face, link, heard = await on_a_bus(0)
-        assert not bus.faults.any_ever()
-        bus.faults.reply_lost = 1
-        link.write(b"lost\r")
-        bus.faults.reply_garbled = 1
-        link.write(b"garbled\r")
-        await asyncio.sleep(1.0)
-        assert len(heard) == 1
-        assert heard[0][1] != b"garbled\r"
-        assert len(heard[0][1]) == len(b"garbled\r")
-        bus.faults.reply_late_s = 2.0
-        link.write(b"late\r")
-        await asyncio.sleep(1.0)
-        assert len(heard) == 1
-        await asyncio.sleep(1.5)
-        assert heard[1][1] == b"late\r"
-        assert heard[1][0] == pytest.approx(3.005)
-        bus.faults.reply_late_s = 0.0
-        bus.faults.cut = True
-        link.write(b"cut\r")
-        await asyncio.sleep(1.0)
-        assert len(heard) == 2
-        assert len(face.at_us) == 3, "a cut wire carries nothing to the instrument"
-        bus.faults.cut = False
-        assert bus.faults.any_ever()
-
-    virtually(main())
+async def test_faults_are_done_to_replies_and_are_owned_up_to() -> None:
+    bus, face, link, heard = await on_a_bus(0)
+    assert not bus.faults.any_ever()
+    bus.faults.reply_lost = 1
+    link.write(b"lost\r")
+    bus.faults.reply_garbled = 1
+    link.write(b"garbled\r")
+    await asyncio.sleep(1.0)
+    assert len(heard) == 1
+    assert heard[0][1] != b"garbled\r"
+    assert len(heard[0][1]) == len(b"garbled\r")
+    bus.faults.reply_late_s = 2.0
+    link.write(b"late\r")
+    await asyncio.sleep(1.0)
+    assert len(heard) == 1
+    await asyncio.sleep(1.5)
+    assert heard[1][1] == b"late\r"
+    assert heard[1][0] == pytest.approx(3.005)
+    bus.faults.reply_late_s = 0.0
+    bus.faults.cut = True
+    link.write(b"cut\r")
+    await asyncio.sleep(1.0)
+    assert len(heard) == 2
+    assert len(face.at_us) == 3, "a cut wire carries nothing to the instrument"
+    bus.faults.cut = False
+    assert bus.faults.any_ever()
 
 
-def test_a_closed_loopback_is_a_fence_for_what_is_under_way() -> None:
-    async def main() -> None:
-        _, face, link, heard = await on_a_bus(9600)
-        link.write(b"half\r")
-        link.close()
-        link.close()
-        await asyncio.sleep(1.0)
-        assert heard == []
-        with pytest.raises(LinkLost, match="closed"):
-            link.write(b"after\r")
-        assert len(face.at_us) == 1
-
-    virtually(main())
+async def test_a_closed_loopback_is_a_fence_for_what_is_under_way() -> None:
+    _, face, link, heard = await on_a_bus(9600)
+    link.write(b"half\r")
+    link.close()
+    link.close()
+    await asyncio.sleep(1.0)
+    assert heard == []
+    with pytest.raises(LinkLost, match="closed"):
+        link.write(b"after\r")
+    assert len(face.at_us) == 1
 
 
 @pytest.mark.parametrize("said", [b"hello\n", b"[1]\n", b"220 mail\n"])

@@ -41,24 +41,21 @@ async def flooded(hands: ByHand, for_s: float) -> list[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["answering", "one of the bus silent"])
-def test_a_flood_of_reads_trips_no_line_and_fails_no_poll(
-    play: Play, monkeypatch: pytest.MonkeyPatch, silent: bool
+async def test_a_flood_of_reads_trips_no_line_and_fails_no_poll(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, silent: bool
 ) -> None:
-    async def work(lab: Lab) -> None:
-        hands = ByHand(lab.line, Nobody())
-        lost: list[Any] = []
-        lab.clock.loop.set_exception_handler(lambda loop, context: lost.append(context))
-        if silent:
-            monkeypatch.setattr(lab.line, "read", never_heard(lab))
-        answers = await flooded(hands, FLOOD_S)
-        assert lab.line.memory.trip is None, lab.line.memory.trip
-        assert lost == []
-        said = {each.get("error", "") for each in answers}
-        assert any("too many ask at once" in each for each in said)
-        assert not any("internal" in each for each in said)
-        assert silent or "" in said, "some are answered"
-
-    play(work)
+    hands = ByHand(lab.line, Nobody())
+    lost: list[Any] = []
+    lab.clock.loop.set_exception_handler(lambda loop, context: lost.append(context))
+    if silent:
+        monkeypatch.setattr(lab.line, "read", never_heard(lab))
+    answers = await flooded(hands, FLOOD_S)
+    assert lab.line.memory.trip is None, lab.line.memory.trip
+    assert lost == []
+    said = {each.get("error", "") for each in answers}
+    assert any("too many ask at once" in each for each in said)
+    assert not any("internal" in each for each in said)
+    assert silent or "" in said, "some are answered"
 
 
 def never_heard(lab: Lab) -> Any:
@@ -74,45 +71,36 @@ def never_heard(lab: Lab) -> Any:
     return read
 
 
-def test_no_more_reads_wait_at_once_than_are_counted(play: Play) -> None:
-    async def work(lab: Lab) -> None:
-        hands = ByHand(lab.line, Nobody())
-        answers = await asyncio.gather(*(hands.answer(READ) for _ in range(READS_MAX + 5)))
-        assert [each["ok"] for each in answers].count(False) == 5
-        assert (await hands.answer(READ))["ok"], "and another is answered as soon as they are"
-
-    play(work)
+async def test_no_more_reads_wait_at_once_than_are_counted(lab: Lab) -> None:
+    hands = ByHand(lab.line, Nobody())
+    answers = await asyncio.gather(*(hands.answer(READ) for _ in range(READS_MAX + 5)))
+    assert [each["ok"] for each in answers].count(False) == 5
+    assert (await hands.answer(READ))["ok"], "and another is answered as soon as they are"
 
 
-def test_a_port_that_too_many_want_is_told_of_plainly(
-    play: Play, monkeypatch: pytest.MonkeyPatch
+async def test_a_port_that_too_many_want_is_told_of_plainly(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def busy(channel: str, *, patient: bool = False) -> float:
         raise PortBusy("256 users wait for port heat already")
 
-    async def work(lab: Lab) -> None:
-        hands = ByHand(lab.line, Nobody())
-        monkeypatch.setattr(lab.line, "read", busy)
-        said = await hands.answer(READ)
-        assert said == {"ok": False, "error": "256 users wait for port heat already"}
-
-    play(work)
+    hands = ByHand(lab.line, Nobody())
+    monkeypatch.setattr(lab.line, "read", busy)
+    said = await hands.answer(READ)
+    assert said == {"ok": False, "error": "256 users wait for port heat already"}
 
 
-def test_who_asks_no_more_stands_in_no_queue(play: Play) -> None:
-    async def work(lab: Lab) -> None:
-        hands = ByHand(lab.line, Nobody())
-        guard = lab.guard
-        for _ in range(FLOOD):
-            asked = [asyncio.ensure_future(hands.answer(READ)) for _ in range(READS_MAX)]
-            await asyncio.sleep(0)
-            for each in asked:
-                each.cancel()
-            await asyncio.wait(asked)
-        assert sum(len(each) for each in guard._patient.values()) == 0
-        assert (await hands.answer(READ))["ok"]
-
-    play(work)
+async def test_who_asks_no_more_stands_in_no_queue(lab: Lab) -> None:
+    hands = ByHand(lab.line, Nobody())
+    guard = lab.guard
+    for _ in range(FLOOD):
+        asked = [asyncio.ensure_future(hands.answer(READ)) for _ in range(READS_MAX)]
+        await asyncio.sleep(0)
+        for each in asked:
+            each.cancel()
+        await asyncio.wait(asked)
+    assert sum(len(each) for each in guard._patient.values()) == 0
+    assert (await hands.answer(READ))["ok"]
 
 
 # ---- at the door

@@ -197,23 +197,20 @@ def test_a_line_that_a_person_is_about_to_drive_is_not_armed(
     assert Latch(short_plan.state_dir / "latch.json").trip is not None
 
 
-def test_a_line_made_safe_while_its_guard_arms_is_not_armed(
-    simulated_lab: Any, virtual_time: Any, short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+async def test_a_line_made_safe_while_its_guard_arms_is_not_armed(
+    simulated_lab: Any, short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main() -> None:
-        async with simulated_lab.on(short_plan).opened() as lab:
-            arms = lab.guard.arm
+    async with simulated_lab.on(short_plan).opened() as lab:
+        arms = lab.guard.arm
 
-            async def late() -> None:
-                await arms()
-                await ByHand(lab.line, Drives()).answer(SAFE)
+        async def late() -> None:
+            await arms()
+            await ByHand(lab.line, Drives()).answer(SAFE)
 
-            monkeypatch.setattr(lab.guard, "arm", late)
-            with pytest.raises(Tripped, match="smell of gas"):
-                await lab.line.arm(SAFE_TABLE)
-            assert lab.line.memory.mode is Mode.TRIPPED
-
-    virtual_time.run(main())
+        monkeypatch.setattr(lab.guard, "arm", late)
+        with pytest.raises(Tripped, match="smell of gas"):
+            await lab.line.arm(SAFE_TABLE)
+        assert lab.line.memory.mode is Mode.TRIPPED
 
 
 class Drives:
@@ -232,16 +229,13 @@ class Drives:
         return {}
 
 
-def test_nobody_s_line_is_made_safe_and_not_latched(
-    simulated_lab: Any, virtual_time: Any, short_plan: LabPlan
+async def test_nobody_s_line_is_made_safe_and_not_latched(
+    simulated_lab: Any, short_plan: LabPlan
 ) -> None:
-    async def main() -> None:
-        async with simulated_lab.on(short_plan).opened() as lab:
-            done = await ByHand(lab.line, Nobody()).answer(SAFE)
-            assert (done["unverified"], done["latched"]) == ([], False)
-            assert lab.line.memory.mode is Mode.DISARMED
-
-    virtual_time.run(main())
+    async with simulated_lab.on(short_plan).opened() as lab:
+        done = await ByHand(lab.line, Nobody()).answer(SAFE)
+        assert (done["unverified"], done["latched"]) == ([], False)
+        assert lab.line.memory.mode is Mode.DISARMED
 
 
 def test_a_flight_that_nobody_waits_for_any_more_holds_up_nobody(short_plan: LabPlan) -> None:

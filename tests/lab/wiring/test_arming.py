@@ -54,19 +54,16 @@ def older(lab: Lab, than_s: float) -> dict[str, float]:
 
 @pytest.mark.promise(9)
 @pytest.mark.parametrize("wait_s", GRID)
-def test_nothing_that_is_listened_to_was_read_before_prepare(
-    plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime, wait_s: float
+async def test_nothing_that_is_listened_to_was_read_before_prepare(
+    plan: LabPlan, simulated_lab: Bench, wait_s: float
 ) -> None:
-    async def play() -> None:
-        async with simulated_lab.on(plan).opened() as lab:
-            await armed_after(lab, wait_s)
-            assert lab.line.memory.mode is Mode.HELD
-            assert older(lab, prepared_s(lab)) == {}
-            lab.line.start()
-            outcome = await lab.line.perform(FIRST)
-            assert outcome.ending is Ending.CONFIRMED, outcome.detail
-
-    virtual_time.run(play())
+    async with simulated_lab.on(plan).opened() as lab:
+        await armed_after(lab, wait_s)
+        assert lab.line.memory.mode is Mode.HELD
+        assert older(lab, prepared_s(lab)) == {}
+        lab.line.start()
+        outcome = await lab.line.perform(FIRST)
+        assert outcome.ending is Ending.CONFIRMED, outcome.detail
 
 
 @pytest.mark.promise(9)

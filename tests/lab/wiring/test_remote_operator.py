@@ -51,83 +51,68 @@ Play = Callable[..., Any]
 
 
 @pytest.mark.promise(75)
-def test_a_step_waits_for_a_person_and_is_confirmed_once(play: Play) -> None:
-    async def main(lab: Lab) -> None:
-        scene = Scene(lab)
-        assert "load is not the step that waits for a person: -" in await scene.error()
-        step = scene.ask("load")
-        await asyncio.sleep(3600.0)
-        assert not step.done()
-        assert "by" in await scene.error(by=" ")
-        assert await scene.hands.answer(DONE) == {"ok": True, "said": "load"}
-        assert await scene.error(by="Ben") == "no manual step waits for a person"
-        assert await step == "Ann"
-
-    play(main)
+async def test_a_step_waits_for_a_person_and_is_confirmed_once(lab: Lab) -> None:
+    scene = Scene(lab)
+    assert "load is not the step that waits for a person: -" in await scene.error()
+    step = scene.ask("load")
+    await asyncio.sleep(3600.0)
+    assert not step.done()
+    assert "by" in await scene.error(by=" ")
+    assert await scene.hands.answer(DONE) == {"ok": True, "said": "load"}
+    assert await scene.error(by="Ben") == "no manual step waits for a person"
+    assert await step == "Ann"
 
 
 @pytest.mark.promise(75)
-def test_a_word_for_one_step_confirms_no_later_one(play: Play) -> None:
-    async def main(lab: Lab) -> None:
-        scene = Scene(lab)
-        first = scene.ask("load")
-        await asyncio.sleep(1.0)
-        assert not await scene.error()
-        assert await first == "Ann"
-        second = scene.ask("open_the_bottle")
-        await asyncio.sleep(1.0)
-        assert "load is not the step that waits" in await scene.error()
-        await asyncio.sleep(1.0)
-        assert not second.done()
-        assert not await scene.error(step="open_the_bottle", by="Ben")
-        assert await second == "Ben"
-
-    play(main)
+async def test_a_word_for_one_step_confirms_no_later_one(lab: Lab) -> None:
+    scene = Scene(lab)
+    first = scene.ask("load")
+    await asyncio.sleep(1.0)
+    assert not await scene.error()
+    assert await first == "Ann"
+    second = scene.ask("open_the_bottle")
+    await asyncio.sleep(1.0)
+    assert "load is not the step that waits" in await scene.error()
+    await asyncio.sleep(1.0)
+    assert not second.done()
+    assert not await scene.error(step="open_the_bottle", by="Ben")
+    assert await second == "Ben"
 
 
 @pytest.mark.promise(75)
-def test_nothing_is_confirmed_on_a_line_that_is_held_or_has_tripped(play: Play) -> None:
-    async def main(lab: Lab) -> None:
-        scene = Scene(lab)
-        step = scene.ask("load")
-        await asyncio.sleep(1.0)
-        await scene.line.hold()
-        assert "held" in await scene.error()
-        scene.line.start()
-        scene.trip()
-        assert "smoke" in await scene.error()
-        assert not step.done()
-        step.cancel()
-
-    play(main)
+async def test_nothing_is_confirmed_on_a_line_that_is_held_or_has_tripped(lab: Lab) -> None:
+    scene = Scene(lab)
+    step = scene.ask("load")
+    await asyncio.sleep(1.0)
+    await scene.line.hold()
+    assert "held" in await scene.error()
+    scene.line.start()
+    scene.trip()
+    assert "smoke" in await scene.error()
+    assert not step.done()
+    step.cancel()
 
 
 @pytest.mark.promise(75)
-def test_a_step_that_is_confirmed_as_the_line_trips_is_not_done(
-    play: Play, monkeypatch: pytest.MonkeyPatch
+async def test_a_step_that_is_confirmed_as_the_line_trips_is_not_done(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def main(lab: Lab) -> None:
-        scene = Scene(lab)
+    scene = Scene(lab)
 
-        async def both() -> str:
-            await asyncio.sleep(0.0)
-            scene.trip()
-            return "Ann"
+    async def both() -> str:
+        await asyncio.sleep(0.0)
+        scene.trip()
+        return "Ann"
 
-        async def allowed(action: str) -> Command:
-            return Command(f"operator.{action}", 0.0, "")
+    async def allowed(action: str) -> Command:
+        return Command(f"operator.{action}", 0.0, "")
 
-        monkeypatch.setattr(scene.line._writer, "open_by_hand", allowed)
-        with pytest.raises(Tripped):
-            await scene.line.by_hand("load", both)
-
-    play(main)
+    monkeypatch.setattr(scene.line._writer, "open_by_hand", allowed)
+    with pytest.raises(Tripped):
+        await scene.line.by_hand("load", both)
 
 
-def test_a_run_with_an_operator_of_its_own_is_confirmed_there(play: Play) -> None:
-    async def main(lab: Lab) -> None:
-        scene = Scene(lab)
-        said = await ByHand(scene.line, Nobody()).answer(DONE)
-        assert "the operator of this run confirms" in said["error"]
-
-    play(main)
+async def test_a_run_with_an_operator_of_its_own_is_confirmed_there(lab: Lab) -> None:
+    scene = Scene(lab)
+    said = await ByHand(scene.line, Nobody()).answer(DONE)
+    assert "the operator of this run confirms" in said["error"]

@@ -80,58 +80,39 @@ def test_a_graver_cause_calls_over_a_lesser_one_and_not_the_other_way() -> None:
         (HOT, Mode.DISARMED, None),
     ],
 )
-def test_a_line_that_nobody_drives_does_not_trip_and_what_it_lost_is_a_fault(
+async def test_a_line_that_nobody_drives_does_not_trip_and_what_it_lost_is_a_fault(
     told: object, mode: Mode, severity: Severity | None
 ) -> None:
     alone = Alone()
     alone.memory.mode = mode
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(told)
-        await alone.ticks(1)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(told)
+    await alone.ticks(1)
     found = [each.severity for each in alone.alarms.board.alarms.values()]
     assert found == ([] if severity is None else [severity])
 
 
-def test_what_is_told_again_and_again_is_one_alarm_and_one_call() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        for _ in range(3):
-            alone.line.events.on_abnormal(HOT)
-            alone.line.events.on_abnormal(HOT)
-            await alone.ticks(2)
-
-    alone.play(work)
+async def test_what_is_told_again_and_again_is_one_alarm_and_one_call(alone: Alone) -> None:
+    for _ in range(3):
+        alone.line.events.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
+        await alone.ticks(2)
     assert alone.journaled("alarm", "event") == [("activate",)]
     assert alone.told() == ["mail"]
 
 
-def test_nobody_is_called_before_what_found_it_has_ended() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        assert (alone.records, alone.told(), alone.disk.writes) == ([], [], [])
-        await asyncio.sleep(0)
-        assert alone.told() == ["mail"]
-
-    alone.play(work)
+async def test_nobody_is_called_before_what_found_it_has_ended(alone: Alone) -> None:
+    alone.line.events.on_abnormal(HOT)
+    assert (alone.records, alone.told(), alone.disk.writes) == ([], [], [])
+    await asyncio.sleep(0)
+    assert alone.told() == ["mail"]
 
 
-def test_a_record_of_an_alarm_says_all_that_is_known_of_it() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        await asyncio.sleep(3.0)
-        alone.line.events.on_abnormal(trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1060.0))
-        await asyncio.sleep(2.0)
-        alone.line.events.on_abnormal(trip(Cause.STOP_REQUEST, "line"))
-        await asyncio.sleep(0)
-
-    alone.play(work)
+async def test_a_record_of_an_alarm_says_all_that_is_known_of_it(alone: Alone) -> None:
+    await asyncio.sleep(3.0)
+    alone.line.events.on_abnormal(trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1060.0))
+    await asyncio.sleep(2.0)
+    alone.line.events.on_abnormal(trip(Cause.STOP_REQUEST, "line"))
+    await asyncio.sleep(0)
     first, second = [body for kind, body in alone.records if kind == "alarm"]
     assert first == {
         "event": "activate",
@@ -157,47 +138,39 @@ def test_a_record_of_an_alarm_says_all_that_is_known_of_it() -> None:
     assert fact.at == VIRTUAL_EPOCH + timedelta(seconds=3)
 
 
-def test_a_journal_that_is_gone_keeps_nobody_from_being_called() -> None:
-    alone = Alone()
+async def test_a_journal_that_is_gone_keeps_nobody_from_being_called(alone: Alone) -> None:
     alone.journal_fails = True
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await alone.ticks(1)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await alone.ticks(1)
     assert (alone.told(), alone.active()) == (["mail"], [alarm_name(HOT)])
 
 
 # ---- when it is over
 
 
-def test_an_alarm_ends_when_its_cause_was_gone_for_a_minute_without_a_break() -> None:
+async def test_an_alarm_ends_when_its_cause_was_gone_for_a_minute_without_a_break() -> None:
     alone = Alone()
     name = alarm_name(WARM)
 
-    async def work() -> None:
-        def hot() -> None:
-            alone.well()
-            see(alone.memory, alone.clock.now_s(), furnace__temperature=1030.0)
+    def hot() -> None:
+        alone.well()
+        see(alone.memory, alone.clock.now_s(), furnace__temperature=1030.0)
 
-        hot()
-        alone.line.events.on_abnormal(WARM)
-        await alone.ticks(3, hot)
-        await alone.ticks(MINUTE - 1, alone.well)
-        await alone.ticks(1, hot)  # it comes back, and the minute begins again
-        await alone.ticks(MINUTE, alone.well)
-        assert alone.active() == [name]
-        alone.line.events.on_abnormal(WARM)  # and here, told by the line
-        await alone.ticks(MINUTE, alone.well)
-        assert alone.active() == [name]
-        await alone.ticks(1, alone.well)
-        assert alone.active() == []
-        alone.line.events.on_abnormal(WARM)
-        await alone.ticks(1, alone.well)
-        assert alone.active() == [name], "and what comes then is another"
-
-    alone.play(work)
+    hot()
+    alone.line.events.on_abnormal(WARM)
+    await alone.ticks(3, hot)
+    await alone.ticks(MINUTE - 1, alone.well)
+    await alone.ticks(1, hot)  # it comes back, and the minute begins again
+    await alone.ticks(MINUTE, alone.well)
+    assert alone.active() == [name]
+    alone.line.events.on_abnormal(WARM)  # and here, told by the line
+    await alone.ticks(MINUTE, alone.well)
+    assert alone.active() == [name]
+    await alone.ticks(1, alone.well)
+    assert alone.active() == []
+    alone.line.events.on_abnormal(WARM)
+    await alone.ticks(1, alone.well)
+    assert alone.active() == [name], "and what comes then is another"
     assert alone.journaled("alarm", "event", "why") == [
         ("activate", "seen"),
         ("deactivate", "its cause is gone"),
@@ -252,7 +225,7 @@ FOREIGN = trip(Cause.STOP_REQUEST, "furnace.rate", 7.0, procedure="")
         (STOP, {"box__contactor": 1.0, "box__exhaust": 0.0}, False),
     ],
 )
-def test_a_cause_stands_as_long_as_what_is_read_shows_it(
+async def test_a_cause_stands_as_long_as_what_is_read_shows_it(
     told: object, read: dict[str, float], stands: bool
 ) -> None:
     alone = Alone()
@@ -261,66 +234,51 @@ def test_a_cause_stands_as_long_as_what_is_read_shows_it(
         alone.well()
         see(alone.memory, alone.clock.now_s(), **{"box__contactor": 0.0, **read})
 
-    async def work() -> None:
-        all_read()
-        alone.line.events.on_abnormal(told)
-        await alone.ticks(MINUTE + 5, all_read)
-        assert bool(alone.active()) is stands
-
-    alone.play(work)
+    all_read()
+    alone.line.events.on_abnormal(told)
+    await alone.ticks(MINUTE + 5, all_read)
+    assert bool(alone.active()) is stands
 
 
-def test_what_was_set_by_a_foreign_hand_stands_until_it_reads_as_it_was_set() -> None:
+async def test_what_was_set_by_a_foreign_hand_stands_until_it_reads_as_it_was_set() -> None:
     alone = Alone()
     track = alone.memory.tracks["furnace.rate"]
     track.within = 0.5
-
-    async def work() -> None:
-        track.told = 5.0
-        alone.line.events.on_abnormal(FOREIGN)
-        await alone.ticks(100, lambda: see(alone.memory, alone.clock.now_s(), furnace__rate=7.0))
-        assert alone.active() == [alarm_name(FOREIGN)]
-        await alone.ticks(65, lambda: see(alone.memory, alone.clock.now_s(), furnace__rate=5.0))
-        assert alone.active() == []
-
-    alone.play(work)
+    track.told = 5.0
+    alone.line.events.on_abnormal(FOREIGN)
+    await alone.ticks(100, lambda: see(alone.memory, alone.clock.now_s(), furnace__rate=7.0))
+    assert alone.active() == [alarm_name(FOREIGN)]
+    await alone.ticks(65, lambda: see(alone.memory, alone.clock.now_s(), furnace__rate=5.0))
+    assert alone.active() == []
 
 
-def test_a_channel_that_was_silent_is_heard_again_by_itself_and_a_guard_by_all() -> None:
+async def test_a_channel_that_was_silent_is_heard_again_by_itself_and_a_guard_by_all() -> None:
     alone = Alone()
     watched = [channel.replace(".", "__") for channel in ENVELOPE.watches]
 
     def hear(*names: str) -> None:
         see(alone.memory, alone.clock.now_s(), **dict.fromkeys(names, 1.0))
 
-    async def work() -> None:
-        alone.line.events.on_abnormal(SILENT)
-        alone.line.events.on_abnormal(GUARD_GONE)
-        await alone.ticks(70)
-        assert len(alone.active()) == 2
-        await alone.ticks(70, lambda: hear("furnace__temperature"))
-        assert alone.active() == [alarm_name(GUARD_GONE)]
-        await alone.ticks(70, lambda: hear(*watched[1:]))
-        assert alone.active() == [alarm_name(GUARD_GONE)]
-        await alone.ticks(70, lambda: hear(*watched))
-        assert alone.active() == []
-
-    alone.play(work)
+    alone.line.events.on_abnormal(SILENT)
+    alone.line.events.on_abnormal(GUARD_GONE)
+    await alone.ticks(70)
+    assert len(alone.active()) == 2
+    await alone.ticks(70, lambda: hear("furnace__temperature"))
+    assert alone.active() == [alarm_name(GUARD_GONE)]
+    await alone.ticks(70, lambda: hear(*watched[1:]))
+    assert alone.active() == [alarm_name(GUARD_GONE)]
+    await alone.ticks(70, lambda: hear(*watched))
+    assert alone.active() == []
 
 
-def test_a_journal_that_was_lost_is_an_alarm_until_it_can_be_written() -> None:
-    alone = Alone()
+async def test_a_journal_that_was_lost_is_an_alarm_until_it_can_be_written(alone: Alone) -> None:
     alone.monitor.journal_lost = "full"
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(trip(Cause.JOURNAL_LOST, "journal"))
-        await alone.ticks(100, alone.well)
-        assert alone.active() == ["journal_lost/journal"]
-        alone.monitor.journal_lost = ""
-        await alone.ticks(62, alone.well)
-        assert alone.active() == []
-
-    alone.play(work)
+    alone.line.events.on_abnormal(trip(Cause.JOURNAL_LOST, "journal"))
+    await alone.ticks(100, alone.well)
+    assert alone.active() == ["journal_lost/journal"]
+    alone.monitor.journal_lost = ""
+    await alone.ticks(62, alone.well)
+    assert alone.active() == []
 
 
 def ended(complete: bool, name: str = "shutdown") -> Verification:
@@ -328,23 +286,18 @@ def ended(complete: bool, name: str = "shutdown") -> Verification:
     return Verification(name, (("a.setpoint", 0.0, None, state), ("b.on", 0.0, None, state)), 1.0)
 
 
-def test_a_procedure_that_is_not_verified_is_critical_until_one_is() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_verified(ended(complete=False))
-        alone.line.events.on_verified(ended(complete=False))
-        await asyncio.sleep(1)
-        alone.line.events.on_verified(ended(complete=False))
-        await asyncio.sleep(1)
-        (alarm,) = alone.alarms.board.alarms.values()
-        assert (alarm.name, alarm.severity) == ("not_verified/shutdown", Severity.CRITICAL)
-        assert alarm.detail == "shutdown: a.setpoint = 0: unknown; b.on = 0: unknown"
-        alone.line.events.on_verified(ended(complete=True, name="relieve"))
-        await asyncio.sleep(1)
-        assert alone.active() == []
-
-    alone.play(work)
+async def test_a_procedure_that_is_not_verified_is_critical_until_one_is(alone: Alone) -> None:
+    alone.line.events.on_verified(ended(complete=False))
+    alone.line.events.on_verified(ended(complete=False))
+    await asyncio.sleep(1)
+    alone.line.events.on_verified(ended(complete=False))
+    await asyncio.sleep(1)
+    (alarm,) = alone.alarms.board.alarms.values()
+    assert (alarm.name, alarm.severity) == ("not_verified/shutdown", Severity.CRITICAL)
+    assert alarm.detail == "shutdown: a.setpoint = 0: unknown; b.on = 0: unknown"
+    alone.line.events.on_verified(ended(complete=True, name="relieve"))
+    await asyncio.sleep(1)
+    assert alone.active() == []
     assert [event for event, _ in alone.kept()] == ["activate", "deactivate"]
     assert alone.told() == ["mail", "chat"]
     assert alone.journaled("alarm", "alarm", "why")[1:] == [
@@ -365,24 +318,20 @@ NOT_YET = Text("latch.not_yet", path="latch.json")
         ([(0, NOT_YET), (4, "latch.json: full"), (9, "")], (4, 9)),
     ],
 )
-def test_a_latch_is_not_saved_when_the_disk_refuses_or_is_waited_for_too_long(
+async def test_a_latch_is_not_saved_when_the_disk_refuses_or_is_waited_for_too_long(
     errors: list[tuple[int, str]], active_s: tuple[int, int] | None
 ) -> None:
     alone = Alone()
     seen: list[int] = []
-
-    async def work() -> None:
-        for second in range(40):
-            for at_s, error in errors:
-                if at_s == second:
-                    alone.latch.write_error = error
-            alone.line.events.on_tick()
-            await asyncio.sleep(0.5)
-            if alone.active() == ["latch_not_saved"]:
-                seen.append(second)
-            await asyncio.sleep(0.5)
-
-    alone.play(work)
+    for second in range(40):
+        for at_s, error in errors:
+            if at_s == second:
+                alone.latch.write_error = error
+        alone.line.events.on_tick()
+        await asyncio.sleep(0.5)
+        if alone.active() == ["latch_not_saved"]:
+            seen.append(second)
+        await asyncio.sleep(0.5)
     assert seen == ([] if active_s is None else list(range(*active_s)))
     found = [(each.severity, each.detail) for each in alone.alarms.board.alarms.values()]
     error = errors[0][1] if errors[0][1] != NOT_YET or len(errors) == 2 else errors[1][1]
@@ -393,16 +342,11 @@ def test_a_latch_is_not_saved_when_the_disk_refuses_or_is_waited_for_too_long(
     assert alone.journaled("alarm", "event", "why")[1:] == ends
 
 
-def test_a_latch_that_fails_is_told_with_its_trip_and_not_a_poll_later() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.latch.write_error = "full"
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(0)
-        assert alone.active() == [alarm_name(HOT), "latch_not_saved"]
-
-    alone.play(work)
+async def test_a_latch_that_fails_is_told_with_its_trip_and_not_a_poll_later(alone: Alone) -> None:
+    alone.latch.write_error = "full"
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(0)
+    assert alone.active() == [alarm_name(HOT), "latch_not_saved"]
 
 
 def by_ada(event: AlarmEvent, alarm: str, at_s: float, **more: Any) -> Fact:
@@ -417,43 +361,28 @@ def by_ada(event: AlarmEvent, alarm: str, at_s: float, **more: Any) -> Fact:
     )
 
 
-def test_each_level_is_told_once_five_minutes_after_the_one_before() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await alone.ticks(2000)
-
-    alone.play(work)
+async def test_each_level_is_told_once_five_minutes_after_the_one_before(alone: Alone) -> None:
+    alone.line.events.on_abnormal(HOT)
+    await alone.ticks(2000)
     found = alone.journaled("alert", "channel", "level", "at_s")
     assert found == [("mail", 0, 0.0), ("boss", 1, 300.0), ("chief", 2, 600.0)]
     assert alone.alarms.calls == 4, "and a last one, of which nobody is to be told"
 
 
-def test_levels_that_were_missed_are_all_told() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(700)
-        alone.line.events.on_tick()
-
-    alone.play(work)
+async def test_levels_that_were_missed_are_all_told(alone: Alone) -> None:
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(700)
+    alone.line.events.on_tick()
     assert alone.told() == ["mail", "boss", "chief"]
 
 
-def test_a_second_alarm_of_a_group_waits_from_its_own_call_on() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(STOP)
-        await alone.ticks(100)
-        alone.line.events.on_abnormal(LEAK)
-        await alone.ticks(1)
-        alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 101)]
-        await alone.ticks(600)
-
-    alone.play(work)
+async def test_a_second_alarm_of_a_group_waits_from_its_own_call_on(alone: Alone) -> None:
+    alone.line.events.on_abnormal(STOP)
+    await alone.ticks(100)
+    alone.line.events.on_abnormal(LEAK)
+    await alone.ticks(1)
+    alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 101)]
+    await alone.ticks(600)
     assert alone.journaled("alert", "channel", "at_s") == [
         ("mail", 0.0),
         ("mail", 100.0),
@@ -462,88 +391,66 @@ def test_a_second_alarm_of_a_group_waits_from_its_own_call_on() -> None:
     ]
 
 
-def test_a_word_from_another_terminal_counts_once_however_often_it_is_read() -> None:
+async def test_a_word_from_another_terminal_counts_once_however_often_it_is_read() -> None:
     alone = Alone()
     word = by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 1)
-
-    async def work() -> None:
-        for _ in range(2):
-            alone.line.events.on_abnormal(STOP)
-            await alone.ticks(1, alone.well)
-            alone.disk.others = [word]
-            await alone.ticks(MINUTE + 5, alone.well)
-            assert alone.active() == []
-
-    alone.play(work)
+    for _ in range(2):
+        alone.line.events.on_abnormal(STOP)
+        await alone.ticks(1, alone.well)
+        alone.disk.others = [word]
+        await alone.ticks(MINUTE + 5, alone.well)
+        assert alone.active() == []
     events = [event for (event,) in alone.journaled("alarm", "event")]
     assert events == ["activate", "acknowledge", "deactivate", "activate", "deactivate"]
 
 
-def test_what_others_did_before_is_taken_before_what_comes() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(STOP)
-        await alone.ticks(1)
-        alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 1)]
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(0)
-
-    alone.play(work)
+async def test_what_others_did_before_is_taken_before_what_comes(alone: Alone) -> None:
+    alone.line.events.on_abnormal(STOP)
+    await alone.ticks(1)
+    alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 1)]
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(0)
     events = [event for (event,) in alone.journaled("alarm", "event")]
     assert events == ["activate", "acknowledge", "activate"]
     assert "seen\nfirst" in alone.sender.said[-1][2], "nothing is said of what somebody knows"
 
 
-def test_what_the_file_gives_back_of_our_own_is_known() -> None:
+async def test_what_the_file_gives_back_of_our_own_is_known(alone: Alone) -> None:
+    alone.line.events.on_abnormal(STOP)
+    await alone.ticks(1)
+    ours = alone.disk.kept[0]
+    alone.disk.others = [Fact(event=AlarmEvent.DEACTIVATE, alarm=ours.alarm, at=ours.at)]
+    await alone.ticks(1)
+    assert alone.active() == [alarm_name(STOP)]
+
+
+async def test_a_shelf_ends_by_its_time_and_by_another_terminal_that_saw_it_end() -> None:
     alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(STOP)
-        await alone.ticks(1)
-        ours = alone.disk.kept[0]
-        alone.disk.others = [Fact(event=AlarmEvent.DEACTIVATE, alarm=ours.alarm, at=ours.at)]
-        await alone.ticks(1)
-        assert alone.active() == [alarm_name(STOP)]
-
-    alone.play(work)
-
-
-def test_a_shelf_ends_by_its_time_and_by_another_terminal_that_saw_it_end() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(WARM)
-        await alone.ticks(1)
-        shelved = by_ada(AlarmEvent.TIMED_SHELVE, alarm_name(WARM), 1, shelve_s=100.0)
-        alone.disk.others = [shelved]
-        await alone.ticks(90)
-        assert alone.alarms.board.alarms[alarm_name(WARM)].until is not None
-        await alone.ticks(15)
-        assert alone.alarms.board.alarms[alarm_name(WARM)].until is None
-        alone.disk.others = [by_ada(AlarmEvent.TIMED_SHELVE, alarm_name(WARM), 100)]
-        await alone.ticks(2)
-        assert alone.alarms.board.alarms[alarm_name(WARM)].until is not None
-        at = alone.clock.utc()
-        alone.disk.others = [Fact(event=AlarmEvent.UNSHELVE, alarm=alarm_name(WARM), at=at)]
-        await alone.ticks(2)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(WARM)
+    await alone.ticks(1)
+    shelved = by_ada(AlarmEvent.TIMED_SHELVE, alarm_name(WARM), 1, shelve_s=100.0)
+    alone.disk.others = [shelved]
+    await alone.ticks(90)
+    assert alone.alarms.board.alarms[alarm_name(WARM)].until is not None
+    await alone.ticks(15)
+    assert alone.alarms.board.alarms[alarm_name(WARM)].until is None
+    alone.disk.others = [by_ada(AlarmEvent.TIMED_SHELVE, alarm_name(WARM), 100)]
+    await alone.ticks(2)
+    assert alone.alarms.board.alarms[alarm_name(WARM)].until is not None
+    at = alone.clock.utc()
+    alone.disk.others = [Fact(event=AlarmEvent.UNSHELVE, alarm=alarm_name(WARM), at=at)]
+    await alone.ticks(2)
     events = [event for (event,) in alone.journaled("alarm", "event")]
     assert events == ["activate", "timed_shelve", "unshelve", "timed_shelve", "unshelve"]
     assert ("unshelve", alarm_name(WARM)) in alone.kept()
 
 
-def test_a_message_says_what_it_is_and_what_to_do() -> None:
+async def test_a_message_says_what_it_is_and_what_to_do() -> None:
     alone = Alone(option=" --lab x.toml")
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(STOP)
-        await alone.ticks(1)
-        alone.line.events.on_abnormal(HOT)
-        await alone.ticks(601)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(STOP)
+    await alone.ticks(1)
+    alone.line.events.on_abnormal(HOT)
+    await alone.ticks(601)
     ask = "--name NAME --reason REASON --lab x.toml"
     rest = [
         f"labharness alarms ack stop_request/line {ask}",
@@ -572,14 +479,10 @@ def test_a_message_says_what_it_is_and_what_to_do() -> None:
 
 
 @pytest.mark.promise(53)
-def test_each_channel_gets_its_message_in_its_own_language() -> None:
+async def test_each_channel_gets_its_message_in_its_own_language() -> None:
     alone = Alone(channels=(AlertChannel(name="mail"), AlertChannel(name="phone", language="zh")))
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(STOP)
-        await alone.ticks(1)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(STOP)
+    await alone.ticks(1)
     (_, english, _), (_, chinese, text) = alone.sender.said
     assert english == "the lab: trip stop_request/line"
     assert chinese == "the lab：跳闸 stop_request/line"
@@ -587,14 +490,9 @@ def test_each_channel_gets_its_message_in_its_own_language() -> None:
     assert "labharness alarms ack stop_request/line --name NAME --reason REASON" in text
 
 
-def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(trip(Cause.OVER_FLOW, "argon flow", 9.0, procedure=""))
-        await alone.ticks(1)
-
-    alone.play(work)
+async def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted(alone: Alone) -> None:
+    alone.line.events.on_abnormal(trip(Cause.OVER_FLOW, "argon flow", 9.0, procedure=""))
+    await alone.ticks(1)
     ((_, title, text),) = alone.sender.said
     assert title == "the lab: warning over_flow/argon flow/warning"
     assert text.splitlines()[2:] == [
@@ -603,15 +501,13 @@ def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted() -> None:
     ]
 
 
-def test_of_a_grave_alarm_a_channel_for_grave_ones_is_told_and_a_dead_one_not_of_itself() -> None:
+async def test_of_a_grave_alarm_a_channel_for_grave_ones_is_told_and_a_dead_one_not_of_itself() -> (
+    None
+):
     alone = Alone((*LEVELS, AlertChannel(name="text")))
     alone.sender.answers["mail"] = "refused"
-
-    async def work() -> None:
-        alone.line.events.on_verified(ended(complete=False))
-        await alone.ticks(1)
-
-    alone.play(work)
+    alone.line.events.on_verified(ended(complete=False))
+    await alone.ticks(1)
     told = [(channel, title.rpartition(" ")[2]) for channel, title, _ in alone.sender.said]
     assert told == [
         *((name, "not_verified/shutdown") for name in ("mail", "chat", "text")),

@@ -71,31 +71,23 @@ def test_a_file_that_cannot_be_read_or_written_keeps_no_watch_from_beginning() -
         assert "warm" not in alone.active()
 
 
-def test_a_word_that_was_in_the_file_already_acknowledges_nothing_new() -> None:
+async def test_a_word_that_was_in_the_file_already_acknowledges_nothing_new() -> None:
     words = (
         fact(AlarmEvent.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP),
         ada(AlarmEvent.ACKNOWLEDGE, alarm_name(HOT), -8),
     )
     alone = left(*words)
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await alone.ticks(2)
-        alone.disk.others = list(words)
-        await alone.ticks(2)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await alone.ticks(2)
+    alone.disk.others = list(words)
+    await alone.ticks(2)
     assert not alone.alarms.board.alarms[alarm_name(HOT)].state.acked
 
 
-def test_an_alarm_that_was_left_latched_and_active_calls_when_it_is_seen_anew() -> None:
+async def test_an_alarm_that_was_left_latched_and_active_calls_when_it_is_seen_anew() -> None:
     alone = left(fact(AlarmEvent.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP))
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await alone.ticks(1)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await alone.ticks(1)
     assert alone.told() == ["mail"]
     assert alone.kept() == [("deactivate", alarm_name(HOT)), ON]
     (seen, _) = alone.disk.kept
@@ -152,26 +144,22 @@ def test_a_disk_that_does_not_answer_within_ten_seconds_is_told_and_so_is_its_an
 @pytest.mark.parametrize(
     ("error", "said"), [(OSError(28, "full"), "full"), (OSError("odd"), "odd")]
 )
-def test_what_the_disk_refused_is_written_again_in_order_at_every_poll(
+async def test_what_the_disk_refused_is_written_again_in_order_at_every_poll(
     error: OSError, said: str
 ) -> None:
     alone = Alone()
     alone.disk.broken = error
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await alone.ticks(2)
-        alone.line.events.on_abnormal(STOP)
-        await alone.ticks(2)
-        detail = alone.alarms.board.alarms["alarms_not_saved"].detail
-        assert detail == f"alarms.jsonl cannot be written: {said}"
-        assert len(alone.disk.writes) == 4, "when the first came, and at each poll since"
-        alone.disk.broken = None
-        await alone.ticks(1)
-        assert alone.kept() == [ON, ("activate", alarm_name(STOP))]
-        assert "alarms_not_saved" not in alone.active()
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await alone.ticks(2)
+    alone.line.events.on_abnormal(STOP)
+    await alone.ticks(2)
+    detail = alone.alarms.board.alarms["alarms_not_saved"].detail
+    assert detail == f"alarms.jsonl cannot be written: {said}"
+    assert len(alone.disk.writes) == 4, "when the first came, and at each poll since"
+    alone.disk.broken = None
+    await alone.ticks(1)
+    assert alone.kept() == [ON, ("activate", alarm_name(STOP))]
+    assert "alarms_not_saved" not in alone.active()
     what = alone.journaled("alarm", "alarm", "event")
     assert [event for name, event in what if name == "alarms_not_saved"] == [
         "activate",
@@ -180,24 +168,20 @@ def test_what_the_disk_refused_is_written_again_in_order_at_every_poll(
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_of_facts_that_no_disk_takes_the_last_ones_wait(
+async def test_of_facts_that_no_disk_takes_the_last_ones_wait(
     monkeypatch: pytest.MonkeyPatch, *, at_once: bool
 ) -> None:
     assert kept_by.UNSAVED_MAX == 1_000
     monkeypatch.setattr(kept_by, "UNSAVED_MAX", 10)
     alone = Alone(channels=())
     alone.disk.broken = OSError(28, "full")
-
-    async def work() -> None:
-        for number in range(15):
-            alone.line.events.on_abnormal(trip(Cause.STOP_REQUEST, f"line{number}"))
-            if not at_once:
-                await asyncio.sleep(0.1)
-        await asyncio.sleep(0.1)
-        alone.disk.broken = None
-        await alone.ticks(1)
-
-    alone.play(work)
+    for number in range(15):
+        alone.line.events.on_abnormal(trip(Cause.STOP_REQUEST, f"line{number}"))
+        if not at_once:
+            await asyncio.sleep(0.1)
+    await asyncio.sleep(0.1)
+    alone.disk.broken = None
+    await alone.ticks(1)
     kept = [name for _, name in alone.kept()]
     assert kept == [f"stop_request/line{number}" for number in range(5, 15)]
 
@@ -205,21 +189,17 @@ def test_of_facts_that_no_disk_takes_the_last_ones_wait(
 # ---- the end of a run
 
 
-def test_a_close_waits_for_what_is_being_sent_and_then_hears_nothing_more() -> None:
+async def test_a_close_waits_for_what_is_being_sent_and_then_hears_nothing_more() -> None:
     alone = Alone()
     alone.sender.answers["mail"] = None
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(1.0)
-        await alone.line.events.on_close()
-        assert alone.loop.time() == pytest.approx(10.0), "when the channel counts as dead"
-        alone.line.events.on_abnormal(STOP)
-        alone.latch.write_error = "full"
-        alone.line.events.on_tick()
-        await asyncio.sleep(1.0)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(1.0)
+    await alone.line.events.on_close()
+    assert alone.loop.time() == pytest.approx(10.0), "when the channel counts as dead"
+    alone.line.events.on_abnormal(STOP)
+    alone.latch.write_error = "full"
+    alone.line.events.on_tick()
+    await asyncio.sleep(1.0)
     assert alone.active() == [alarm_name(HOT), "alert_channel/mail"]
     assert alone.journaled("alert", "channel", "error") == [
         ("mail", "no answer within 10 s"),
@@ -228,18 +208,13 @@ def test_a_close_waits_for_what_is_being_sent_and_then_hears_nothing_more() -> N
     assert alone.kept() == [ON, ("activate", "alert_channel/mail")]
 
 
-def test_a_close_ends_with_the_last_message_that_is_sent() -> None:
-    alone = Alone()
+async def test_a_close_ends_with_the_last_message_that_is_sent(alone: Alone) -> None:
     alone.sender.answers["mail"] = None
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(1.0)
-        alone.loop.call_later(3.0, alone.sender.dones[0], "")
-        await alone.line.events.on_close()
-        assert alone.loop.time() == 4.0
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(1.0)
+    alone.loop.call_later(3.0, alone.sender.dones[0], "")
+    await alone.line.events.on_close()
+    assert alone.loop.time() == 4.0
     assert alone.journaled("alert", "channel", "error") == [("mail", "")]
 
 
@@ -256,27 +231,17 @@ def test_a_close_waits_for_what_is_being_saved() -> None:
     alone.play(work)
 
 
-def test_a_close_has_at_once_what_has_ended() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(1.0)
-        await alone.line.events.on_close()
-        assert alone.loop.time() == 1.0
-
-    alone.play(work)
+async def test_a_close_has_at_once_what_has_ended(alone: Alone) -> None:
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(1.0)
+    await alone.line.events.on_close()
+    assert alone.loop.time() == 1.0
 
 
-def test_a_close_takes_what_was_found_last_and_asks_the_latch_once_more() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        alone.latch.write_error = "full"
-        await alone.line.events.on_close()
-
-    alone.play(work)
+async def test_a_close_takes_what_was_found_last_and_asks_the_latch_once_more(alone: Alone) -> None:
+    alone.line.events.on_abnormal(HOT)
+    alone.latch.write_error = "full"
+    await alone.line.events.on_close()
     assert alone.kept() == [ON, ("activate", "latch_not_saved")]
 
 
@@ -292,22 +257,17 @@ def test_a_close_waits_for_twenty_seconds_at_most() -> None:
     alone.play(work)
 
 
-def test_a_close_that_gives_up_a_channel_lets_its_time_do_nothing_more() -> None:
-    alone = Alone()
+async def test_a_close_that_gives_up_a_channel_lets_its_time_do_nothing_more(alone: Alone) -> None:
     alone.sender.answers.update(mail=None, chat=None)
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        alone.loop.call_later(
-            5.0, alone.line.events.on_verified, Verification("off", (), 1.0, ("hot",))
-        )
-        await alone.line.events.on_close()
-        assert alone.loop.time() == pytest.approx(20.0)
-        records = len(alone.records)
-        await asyncio.sleep(60.0)
-        assert len(alone.records) == records
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    alone.loop.call_later(
+        5.0, alone.line.events.on_verified, Verification("off", (), 1.0, ("hot",))
+    )
+    await alone.line.events.on_close()
+    assert alone.loop.time() == pytest.approx(20.0)
+    records = len(alone.records)
+    await asyncio.sleep(60.0)
+    assert len(alone.records) == records
 
 
 def test_real_times_are_longer_on_a_loop_that_is_faster() -> None:
@@ -341,21 +301,17 @@ def test_real_times_are_longer_on_a_loop_that_is_faster() -> None:
 # ---- channels
 
 
-def test_a_channel_is_dead_after_ten_seconds_and_what_it_says_then_is_not_heard() -> None:
+async def test_a_channel_is_dead_after_ten_seconds_and_what_it_says_then_is_not_heard() -> None:
     alone = Alone(channels=(AlertChannel(name="mail"), AlertChannel(name="text")))
     alone.sender.answers["mail"] = None
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(9.9)
-        assert alone.journaled("alert", "channel") == [("text",)]
-        await asyncio.sleep(0.2)
-        assert alone.active()[1:] == ["alert_channel/mail"]
-        alone.alarms._ended(1, "mail", alarm_name(HOT), 0, "")
-        await asyncio.sleep(0.2)
-        assert alone.active()[1:] == ["alert_channel/mail"]
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(9.9)
+    assert alone.journaled("alert", "channel") == [("text",)]
+    await asyncio.sleep(0.2)
+    assert alone.active()[1:] == ["alert_channel/mail"]
+    alone.alarms._ended(1, "mail", alarm_name(HOT), 0, "")
+    await asyncio.sleep(0.2)
+    assert alone.active()[1:] == ["alert_channel/mail"]
     assert alone.journaled("alert", "channel", "alarm", "error") == [
         ("text", alarm_name(HOT), ""),
         ("mail", alarm_name(HOT), "no answer within 10 s"),
@@ -363,18 +319,13 @@ def test_a_channel_is_dead_after_ten_seconds_and_what_it_says_then_is_not_heard(
     ]
 
 
-def test_a_channel_that_takes_messages_again_is_no_longer_an_alarm() -> None:
-    alone = Alone()
+async def test_a_channel_that_takes_messages_again_is_no_longer_an_alarm(alone: Alone) -> None:
     alone.sender.answers["mail"] = "refused"
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(STOP)
-        await asyncio.sleep(1.0)
-        alone.sender.answers["mail"] = ""
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(1.0)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(STOP)
+    await asyncio.sleep(1.0)
+    alone.sender.answers["mail"] = ""
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(1.0)
     assert alone.journaled("alarm", "event", "alarm", "why")[1:] == [
         ("activate", "alert_channel/mail", "alert channel 'mail': refused"),
         ("activate", alarm_name(HOT), "seen"),
@@ -385,16 +336,12 @@ def test_a_channel_that_takes_messages_again_is_no_longer_an_alarm() -> None:
 # ---- a line that was left
 
 
-def test_a_line_that_was_left_tells_whom_it_waits_for_and_calls_the_next_in_time() -> None:
+async def test_a_line_that_was_left_tells_whom_it_waits_for_and_calls_the_next_in_time() -> None:
     alone = Alone()
     said: list[tuple[float, str]] = []
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await alone.line.events.on_close()
-        await alone.alarms.answered(lambda text: said.append((alone.clock.now_s(), text)))
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await alone.line.events.on_close()
+    await alone.alarms.answered(lambda text: said.append((alone.clock.now_s(), text)))
     told = [(channel, at_s) for channel, at_s in alone.journaled("alert", "channel", "at_s")]
     assert told == [("mail", 0.0), ("boss", 300.0), ("chief", 600.0)]
     name, rest = (
@@ -411,37 +358,27 @@ def test_a_line_that_was_left_tells_whom_it_waits_for_and_calls_the_next_in_time
     ]
 
 
-def test_whoever_gives_up_ends_the_wait_at_once() -> None:
-    alone = Alone()
+async def test_whoever_gives_up_ends_the_wait_at_once(alone: Alone) -> None:
     said: list[str] = []
-
-    async def work() -> None:
-        alone.alarms.give_up()  # of another wait
-        alone.line.events.on_abnormal(HOT)
-        await alone.line.events.on_close()
-        alone.loop.call_later(100.5, alone.alarms.give_up)
-        await alone.alarms.answered(said.append)
-        assert alone.loop.time() == 100.5
-
-    alone.play(work)
+    alone.alarms.give_up()  # of another wait
+    alone.line.events.on_abnormal(HOT)
+    await alone.line.events.on_close()
+    alone.loop.call_later(100.5, alone.alarms.give_up)
+    await alone.alarms.answered(said.append)
+    assert alone.loop.time() == 100.5
     assert said[1:] == [
         f"nobody has acknowledged {alarm_name(HOT)}; nobody further is called for it"
     ]
     assert alone.told() == ["mail"]
 
 
-def test_a_word_from_another_terminal_ends_the_wait_within_a_second() -> None:
-    alone = Alone()
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await alone.line.events.on_close()
-        word = ada(AlarmEvent.ACKNOWLEDGE, alarm_name(HOT), 1.0)
-        alone.loop.call_later(100.5, setattr, alone.disk, "others", [word])
-        await alone.alarms.answered(lambda text: None)
-        assert alone.loop.time() == 101.0
-
-    alone.play(work)
+async def test_a_word_from_another_terminal_ends_the_wait_within_a_second(alone: Alone) -> None:
+    alone.line.events.on_abnormal(HOT)
+    await alone.line.events.on_close()
+    word = ada(AlarmEvent.ACKNOWLEDGE, alarm_name(HOT), 1.0)
+    alone.loop.call_later(100.5, setattr, alone.disk, "others", [word])
+    await alone.alarms.answered(lambda text: None)
+    assert alone.loop.time() == 101.0
     assert alone.told() == ["mail"]
 
 
@@ -474,14 +411,10 @@ def test_a_wait_ends_when_what_was_called_last_is_sent() -> None:
     assert ("boss", "no answer within 10 s") in alone.journaled("alert", "channel", "error")
 
 
-def test_a_file_of_alarms_is_named_by_its_name_alone() -> None:
+async def test_a_file_of_alarms_is_named_by_its_name_alone() -> None:
     alone = Alone(disk=Disk(path=Path("state") / "alarms.jsonl", broken=OSError(28, "full")))
-
-    async def work() -> None:
-        alone.line.events.on_abnormal(HOT)
-        await asyncio.sleep(0.1)
-
-    alone.play(work)
+    alone.line.events.on_abnormal(HOT)
+    await asyncio.sleep(0.1)
     assert alone.alarms.board.alarms["alarms_not_saved"].detail == (
         "alarms.jsonl cannot be written: full"
     )

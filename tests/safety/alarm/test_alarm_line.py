@@ -158,17 +158,13 @@ def test_a_trip_that_another_watch_finds_latched_is_not_shown_as_gone(
     assert board.alarms[ESTOP].state == State(active=True, acked=False, latched=True)
 
 
-def test_a_procedure_that_is_not_verified_is_graver_than_its_trip(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(watched: Watched) -> None:
-        await watched.lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
-        assert watched.lab.simulated is not None
-        watched.lab.simulated.faces["argon"].setpoint_source = "A"  # deaf to its serial line
-        plant_fault("estop_open")(watched.lab)
-        await asyncio.sleep(60)
-
-    watched = watch(short_plan, tmp_path, work)
+async def test_a_procedure_that_is_not_verified_is_graver_than_its_trip(watched: Watched) -> None:
+    await watched.lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
+    assert watched.lab.simulated is not None
+    watched.lab.simulated.faces["argon"].setpoint_source = "A"  # deaf to its serial line
+    plant_fault("estop_open")(watched.lab)
+    await asyncio.sleep(60)
+    await watched.close()
     assert watched.calls() == [
         "emergency_stop_loop/box.estop_closed",
         "not_verified/immediate_shutdown",

@@ -54,64 +54,53 @@ def test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again(
     assert kinds == ["trip", "alarm"]
 
 
-def test_a_way_down_that_ends_in_a_trip_calls(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(watched: Watched) -> None:
-        await watched.lab.line.bring_down(DownStage.TRIP)
-        await asyncio.sleep(5)
+async def test_a_way_down_that_ends_in_a_trip_calls(watched: Watched) -> None:
+    await watched.lab.line.bring_down(DownStage.TRIP)
+    await asyncio.sleep(5)
+    await watched.close()
+    assert watched.calls() == ["stop_request/line"]
 
-    assert watch(short_plan, tmp_path, work).calls() == ["stop_request/line"]
 
-
-def test_a_trip_that_changes_nothing_is_told_all_the_same(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(watched: Watched) -> None:
-        line, now_s = watched.lab.line, watched.lab.clock.now_s()
-        line.trip_response.trip(
-            Trip(Cause.SENSOR_BREAK, SAFE_TABLE, "furnace.sensor_break", None, now_s, "")
-        )
-        line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, now_s, "gone"))
-        await asyncio.sleep(5)
-        assert len(line.trip_response.trips) == 1
-        assert watched.alarms.board.alarms["communication/guard"].state.active
-
-    watched = watch(short_plan, tmp_path, work)
+async def test_a_trip_that_changes_nothing_is_told_all_the_same(watched: Watched) -> None:
+    line, now_s = watched.lab.line, watched.lab.clock.now_s()
+    line.trip_response.trip(
+        Trip(Cause.SENSOR_BREAK, SAFE_TABLE, "furnace.sensor_break", None, now_s, "")
+    )
+    line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, now_s, "gone"))
+    await asyncio.sleep(5)
+    assert len(line.trip_response.trips) == 1
+    assert watched.alarms.board.alarms["communication/guard"].state.active
+    await watched.close()
     assert len(watched.calls()) == 1, "it has joined the first one's group"
 
 
 @pytest.mark.parametrize("waits_s", [14.0, 30.0])
-def test_a_latch_that_waits_for_its_turn_at_the_disk_calls_only_when_it_waits_too_long(
-    short_plan: LabPlan, tmp_path: Path, waits_s: float
+async def test_a_latch_that_waits_for_its_turn_at_the_disk_calls_only_when_it_waits_too_long(
+    watched: Watched, waits_s: float
 ) -> None:
-    async def work(watched: Watched) -> None:
-        latch = watched.lab.line.guard.latch
-        latch.write_error = Text("latch.not_yet", path="latch.json")
-        await asyncio.sleep(waits_s)
-        latch.write_error = ""
-        await asyncio.sleep(5)
-        late = watched.alarms.board.alarms.get("latch_not_saved")
-        assert late is None or not late.state.active
-
-    calls = watch(short_plan, tmp_path, work).calls()
+    latch = watched.lab.line.guard.latch
+    latch.write_error = Text("latch.not_yet", path="latch.json")
+    await asyncio.sleep(waits_s)
+    latch.write_error = ""
+    await asyncio.sleep(5)
+    late = watched.alarms.board.alarms.get("latch_not_saved")
+    assert late is None or not late.state.active
+    await watched.close()
+    calls = watched.calls()
     assert calls == ([] if waits_s < LATCH_S_MAX else ["latch_not_saved"])
 
 
-def test_what_is_said_of_a_latch_waits_for_its_turn_at_the_disk(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    async def work(watched: Watched) -> None:
-        line = watched.lab.line
-        line.guard.latch.write_error = Text("latch.not_yet", path="latch.json")
-        asyncio.get_running_loop().call_later(4, setattr, line.guard.latch, "write_error", "")
-        assert await latch_lost(line.guard, line.clock) == ""
-        line.guard.latch.write_error = "latch.json: No space left on device"
-        before_s = line.clock.now_s()
-        said = await latch_lost(line.guard, line.clock)
-        assert said == "the latch could not be saved: latch.json: No space left on device"
-        assert line.clock.now_s() == before_s, "a disk that has refused is not waited for"
-        line.guard.latch.write_error = ""
-
-    watch(short_plan, tmp_path, work)
+async def test_what_is_said_of_a_latch_waits_for_its_turn_at_the_disk(watched: Watched) -> None:
+    line = watched.lab.line
+    line.guard.latch.write_error = Text("latch.not_yet", path="latch.json")
+    asyncio.get_running_loop().call_later(4, setattr, line.guard.latch, "write_error", "")
+    assert await latch_lost(line.guard, line.clock) == ""
+    line.guard.latch.write_error = "latch.json: No space left on device"
+    before_s = line.clock.now_s()
+    said = await latch_lost(line.guard, line.clock)
+    assert said == "the latch could not be saved: latch.json: No space left on device"
+    assert line.clock.now_s() == before_s, "a disk that has refused is not waited for"
+    line.guard.latch.write_error = ""
 
 
 def test_a_call_names_its_lab_in_every_command_and_the_next_step(tmp_path: Path) -> None:

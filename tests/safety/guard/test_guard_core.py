@@ -27,11 +27,16 @@ from labharness.safety.guard import (
 from labharness.safety.guard.core import PERMIT_S_MAX, PERMITS_MAX
 from labharness.safety.guard.duty import Duty
 
+
+@pytest.fixture
+def core() -> GuardCore:
+    return armed()
+
+
 # ---- permits
 
 
-def test_a_permit_lets_its_frame_pass_once() -> None:
-    core = armed()
+def test_a_permit_lets_its_frame_pass_once(core: GuardCore) -> None:
     permit = core.permit("heat", WRITE.frame, 10.0)
     assert core.send("heat", WRITE, 10.0, permit) == WRITE.frame
     core.ports["heat"].feed(b"A ok\r", 10.1)
@@ -44,8 +49,7 @@ def test_a_permit_lets_its_frame_pass_once() -> None:
 
 @pytest.mark.promise(5)
 @pytest.mark.parametrize(("late_s", "passes"), [(0.0, True), (1e-6, False), (1e9, False)])
-def test_a_permit_ends_when_it_says(late_s: float, passes: bool) -> None:
-    core = armed()
+def test_a_permit_ends_when_it_says(core: GuardCore, late_s: float, passes: bool) -> None:
     permit = core.permit("heat", WRITE.frame, 0.0)
     if passes:
         assert core.send("heat", WRITE, PERMIT_S_MAX + late_s, permit)
@@ -53,14 +57,12 @@ def test_a_permit_ends_when_it_says(late_s: float, passes: bool) -> None:
         refused(core, lambda: core.send("heat", WRITE, PERMIT_S_MAX + late_s, permit))
 
 
-def test_a_permit_is_of_no_use_when_the_time_is_not_known() -> None:
-    core = armed()
+def test_a_permit_is_of_no_use_when_the_time_is_not_known(core: GuardCore) -> None:
     permit = core.permit("heat", WRITE.frame, 0.0)
     refused(core, lambda: core.send("heat", WRITE, float("nan"), permit))
 
 
-def test_a_permit_is_for_its_port_and_for_its_frame() -> None:
-    core = armed()
+def test_a_permit_is_for_its_port_and_for_its_frame(core: GuardCore) -> None:
     permit = core.permit("heat", WRITE.frame, 0.0)
     refused(core, lambda: core.send("gas", WRITE, 0.0, permit))
     permit = core.permit("heat", WRITE.frame, 0.0)
@@ -87,8 +89,7 @@ def test_a_forged_permit_lets_nothing_pass(change: Callable[[Permit], Permit]) -
 
 @pytest.mark.promise(5)
 @pytest.mark.parametrize("move", ["new_epoch", "arm", "disarm", "reset"])
-def test_whatever_moves_the_epoch_voids_every_permit(move: str) -> None:
-    core = armed()
+def test_whatever_moves_the_epoch_voids_every_permit(core: GuardCore, move: str) -> None:
     permits = [core.permit("heat", WRITE.frame, 0.0) for _ in range(3)]
     epoch = core.epoch
     getattr(core, move)()
@@ -97,15 +98,13 @@ def test_whatever_moves_the_epoch_voids_every_permit(move: str) -> None:
         refused(core, lambda permit=permit: core.send("heat", WRITE, 0.0, permit))  # type: ignore[misc]  # mypy cannot type a default of a lambda
 
 
-def test_a_permit_of_another_epoch_is_refused_even_if_it_was_kept() -> None:
-    core = armed()
+def test_a_permit_of_another_epoch_is_refused_even_if_it_was_kept(core: GuardCore) -> None:
     permit = core.permit("heat", WRITE.frame, 0.0)
     core.epoch += 1  # as if new_epoch had forgotten to clear
     refused(core, lambda: core.send("heat", WRITE, 0.0, permit))
 
 
-def test_no_permit_is_made_unless_armed_and_unlatched() -> None:
-    core = armed()
+def test_no_permit_is_made_unless_armed_and_unlatched(core: GuardCore) -> None:
     core.disarm()
     with pytest.raises(NotPermitted, match="not armed"):
         core.permit("heat", WRITE.frame, 0.0)
@@ -122,8 +121,7 @@ def test_no_permit_is_made_unless_armed_and_unlatched() -> None:
     assert core.permit("heat", WRITE.frame, 0.0).epoch == core.epoch
 
 
-def test_permits_outstanding_are_bounded() -> None:
-    core = armed()
+def test_permits_outstanding_are_bounded(core: GuardCore) -> None:
     for _ in range(PERMITS_MAX):
         core.permit("heat", WRITE.frame, 0.0)
     with pytest.raises(NotPermitted, match="outstanding"):
@@ -138,8 +136,7 @@ def test_permits_outstanding_are_bounded() -> None:
 # ---- permits that were made elsewhere
 
 
-def test_a_permit_made_elsewhere_passes_once_and_in_order() -> None:
-    core = armed()
+def test_a_permit_made_elsewhere_passes_once_and_in_order(core: GuardCore) -> None:
     permit = Permit(5, "heat", WRITE.frame, core.epoch, 11.0)
     core.admit(permit, 10.0)
     assert core.send("heat", WRITE, 10.0, permit) == WRITE.frame
@@ -161,17 +158,15 @@ def test_a_permit_made_elsewhere_passes_once_and_in_order() -> None:
     ],
 )
 def test_no_permit_is_taken_unless_armed_and_unlatched(
-    change: Callable[[GuardCore], object], says: str
+    core: GuardCore, change: Callable[[GuardCore], object], says: str
 ) -> None:
-    core = armed()
     change(core)
     with pytest.raises(NotPermitted, match=says):
         core.admit(Permit(1, "heat", WRITE.frame, core.epoch, 11.0), 10.0)
 
 
 @pytest.mark.parametrize("late_s", [1e-6, 60.0, float("nan")])
-def test_a_permit_that_is_to_live_too_long_is_not_taken(late_s: float) -> None:
-    core = armed()
+def test_a_permit_that_is_to_live_too_long_is_not_taken(core: GuardCore, late_s: float) -> None:
     last_s = 10.0 + PERMIT_S_MAX
     core.admit(Permit(1, "heat", WRITE.frame, core.epoch, last_s), 10.0)
     with pytest.raises(NotPermitted, match="live longer"):
@@ -181,8 +176,7 @@ def test_a_permit_that_is_to_live_too_long_is_not_taken(late_s: float) -> None:
 # ---- reads
 
 
-def test_a_frame_that_reads_needs_no_permit_even_while_latched() -> None:
-    core = armed()
+def test_a_frame_that_reads_needs_no_permit_even_while_latched(core: GuardCore) -> None:
     core.trip("nothing")
     assert core.send("heat", READ, 0.0, None) == READ.frame
     assert core.log is not None
@@ -211,8 +205,7 @@ def test_a_read_of_one_port_is_no_read_of_another() -> None:
     refused(core, lambda: core.send("b", READ, 0.0, None))
 
 
-def test_a_port_has_one_exchange_at_a_time() -> None:
-    core = armed()
+def test_a_port_has_one_exchange_at_a_time(core: GuardCore) -> None:
     core.send("heat", READ, 0.0, None)
     refused(core, lambda: core.send("heat", READ, 0.1, None))
     assert core.send("gas", READ, 0.1, None) == READ.frame
@@ -255,8 +248,7 @@ def test_a_procedure_is_never_refused_and_leaves_in_order_of_hazard(state: str) 
         assert [frame for port, frame in sent if port == name] == wanted
 
 
-def test_a_procedure_waits_for_the_exchange_on_the_wire_and_for_no_quiet() -> None:
-    core = armed()
+def test_a_procedure_waits_for_the_exchange_on_the_wire_and_for_no_quiet(core: GuardCore) -> None:
     core.send("heat", READ, 0.0, None)
     core.trip("stop")
     assert core.send_safe("heat", 0.1) is None
@@ -284,23 +276,20 @@ def test_half_a_reply_and_then_silence_is_not_called_none() -> None:
         assert port.state is PortState.DRAIN
 
 
-def test_no_user_sends_while_a_procedure_waits() -> None:
-    core = armed()
+def test_no_user_sends_while_a_procedure_waits(core: GuardCore) -> None:
     core.trip("stop")
     refused(core, lambda: core.send("heat", READ, 0.0, None))
     refused(core, lambda: core.send("gas", READ, 0.0, None))
 
 
-def test_a_procedure_that_follows_replaces_what_still_waits_on_its_ports() -> None:
-    core = armed()
+def test_a_procedure_that_follows_replaces_what_still_waits_on_its_ports(core: GuardCore) -> None:
     core.trip("stop")
     assert core.trip("vent") == ("gas",)
     assert [each.request.frame for each in core.ports["gas"].safe] == [SHUT[1].frame]
     assert len(core.ports["heat"].safe) == 2
 
 
-def test_an_unknown_procedure_still_latches_and_voids() -> None:
-    core = armed()
+def test_an_unknown_procedure_still_latches_and_voids(core: GuardCore) -> None:
     permit = core.permit("heat", WRITE.frame, 0.0)
     with pytest.raises(KeyError):
         core.trip("no such thing")
@@ -321,8 +310,7 @@ def test_a_procedure_leaves_in_order_of_hazard_however_it_was_written() -> None:
     assert list(core.ports["heat"].safe) == [SAFE[0], SAFE[2]], "whole each time"
 
 
-def test_steps_sent_again_leave_in_order_of_hazard_without_a_trip() -> None:
-    core = armed()
+def test_steps_sent_again_leave_in_order_of_hazard_without_a_trip(core: GuardCore) -> None:
     epoch = core.epoch
     core.ports["gas"].safe.append(SAFE[3])
     assert core.queue([SAFE[2], SAFE[1], SAFE[0]]) == ("heat", "gas")
@@ -333,14 +321,12 @@ def test_steps_sent_again_leave_in_order_of_hazard_without_a_trip() -> None:
     assert list(core.ports["heat"].safe) == [SAFE[0], SAFE[2]], "the other port keeps its own"
 
 
-def test_nothing_to_send_is_nothing_sent() -> None:
-    core = armed()
+def test_nothing_to_send_is_nothing_sent(core: GuardCore) -> None:
     assert core.send_safe("heat", 0.0) is None
     assert core.trip("nothing") == ()
 
 
-def test_a_guard_without_a_log_sends_the_same() -> None:
-    core = armed()
+def test_a_guard_without_a_log_sends_the_same(core: GuardCore) -> None:
     core.log = None
     assert core.send("gas", READ, 0.0, None) == READ.frame
     core.trip("stop")

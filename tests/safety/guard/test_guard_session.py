@@ -12,7 +12,7 @@ import pytest
 
 from guard_rig import Away, bench
 from guard_stubs import LAST, ON, READ, SHUT
-from guard_turns import Harness, Turn, guarding, last, reason
+from guard_turns import Harness, Turn, last, reason
 from labharness.core.clock import steady_s
 from labharness.safety.guard import messages
 from labharness.safety.guard.harness import HarnessSession
@@ -141,12 +141,6 @@ def test_what_a_slow_harness_is_told_arrives_whole_and_in_order() -> None:
 # ---- what a harness may ask
 
 
-@pytest.fixture
-def turn(tmp_path: Path) -> Iterator[Turn]:
-    with guarding(tmp_path) as made:
-        yield made
-
-
 SEND = {"do": "send", "port": "heat", "number": 7, "permit": None, "frame": READ.frame.hex()}
 ASKS: list[dict[str, Any]] = [
     SEND,
@@ -250,9 +244,7 @@ def test_what_is_no_read_is_refused_with_its_bytes(
     assert turn.wrote()["heat"] == []
 
 
-def test_a_frame_with_a_permit_leaves_once(turn: Turn) -> None:
-    harness = turn.comes()
-    harness.arm()
+def test_a_frame_with_a_permit_leaves_once(harness: Harness, turn: Turn) -> None:
     message = harness.permitted(ON)
     harness.say(**message)
     assert turn.wrote()["heat"] == [ON.frame]
@@ -287,10 +279,8 @@ def test_a_permit_is_held_to_its_seal_its_epoch_its_life_and_its_port(turn: Turn
 
 @pytest.mark.parametrize(("settle_s", "error"), [(0.1, ""), (0.2, "an exchange of 0.6 s, port h")])
 def test_an_exchange_is_no_longer_than_its_port_allows(
-    turn: Turn, settle_s: float, error: str
+    harness: Harness, turn: Turn, settle_s: float, error: str
 ) -> None:
-    harness = turn.comes()
-    harness.arm()
     long = replace(ON, timeout_s=0.4, settle_s=settle_s)
     heard = harness.say(**harness.permitted(long))
     assert turn.wrote()["heat"] == ([] if error else [ON.frame])

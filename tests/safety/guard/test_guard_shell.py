@@ -99,7 +99,6 @@ def virtually(main: Coroutine[Any, Any, Any]) -> Any:
     return run(main, VirtualLoop())
 
 
-@played(virtually)
 async def test_a_reply_reaches_the_one_who_asked(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     assert await bench.read("heat") == (b"A\r", "")
@@ -125,7 +124,6 @@ async def test_silence_ends_at_the_timeout_wherever_it_falls_on_the_clocks_grid(
     assert len(bench.frames("heat")) == 2
 
 
-@played(virtually)
 async def test_the_next_frame_waits_until_the_line_is_quiet(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.links["heat"].delay_s = 0.35  # later than the timeout
@@ -136,7 +134,6 @@ async def test_the_next_frame_waits_until_the_line_is_quiet(tmp_path: Path) -> N
     assert second - first == pytest.approx(0.65), "a time-out from the late reply on"
 
 
-@played(virtually)
 async def test_users_get_a_port_one_by_one_in_the_order_of_asking(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     turns: list[int] = []
@@ -150,7 +147,6 @@ async def test_users_get_a_port_one_by_one_in_the_order_of_asking(tmp_path: Path
     assert turns == [0, 99, 1, 2, 3, 4]
 
 
-@played(virtually)
 async def test_many_readers_share_one_port_without_overlap(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     ends = await asyncio.gather(*(bench.read("heat") for _ in range(50)))
@@ -160,7 +156,6 @@ async def test_many_readers_share_one_port_without_overlap(tmp_path: Path) -> No
     assert min(gaps) >= 0.0499
 
 
-@played(virtually)
 async def test_waiting_is_bounded(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     for _ in range(WAITING_MAX + 1):  # one of them has the port
@@ -169,7 +164,6 @@ async def test_waiting_is_bounded(tmp_path: Path) -> None:
         bench.guard.when_free("heat", lambda: None)
 
 
-@played(virtually)
 async def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     called: list[object] = []
@@ -181,7 +175,6 @@ async def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(tmp_path: P
 
 
 @pytest.mark.promise(14)
-@played(virtually)
 async def test_a_trip_writes_its_bytes_before_its_latch(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.guard.trip(LEAK)
@@ -196,7 +189,6 @@ async def test_a_trip_writes_its_bytes_before_its_latch(tmp_path: Path) -> None:
     assert sorted(bench.safe) == sorted((each.channel, "") for each in SAFE)
 
 
-@played(virtually)
 async def test_a_trip_acts_even_if_its_latch_cannot_be_written(tmp_path: Path) -> None:
     bench = Bench(tmp_path, tmp_path / "no such folder" / "latch.json")
     bench.guard.trip(LEAK)
@@ -208,7 +200,6 @@ async def test_a_trip_acts_even_if_its_latch_cannot_be_written(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("answered", [True, False])
-@played(virtually)
 async def test_a_trip_waits_only_for_the_exchange_in_flight(tmp_path: Path, answered: bool) -> None:
     bench = Bench(tmp_path)
     bench.links["heat"].delay_s = 0.2 if answered else None
@@ -229,7 +220,6 @@ async def test_a_trip_waits_only_for_the_exchange_in_flight(tmp_path: Path, answ
     assert bench.frames("heat") == [READ.frame, SHUT[0].frame, SHUT[2].frame, READ.frame]
 
 
-@played(virtually)
 async def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.links["heat"].delay_s = None
@@ -242,7 +232,6 @@ async def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(tmp_path:
     assert told["hydrogen.setpoint"] == told["argon.setpoint"] == ""
 
 
-@played(virtually)
 async def test_a_lost_link_does_not_stop_a_procedure_on_another(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.links["heat"].lost = True
@@ -253,7 +242,6 @@ async def test_a_lost_link_does_not_stop_a_procedure_on_another(tmp_path: Path) 
     assert told["furnace.setpoint"] == told["box.contactor"] == "fake link is gone"
 
 
-@played(virtually)
 async def test_a_lost_link_is_told_later_and_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.links["heat"].lost = True
@@ -266,7 +254,6 @@ async def test_a_lost_link_is_told_later_and_once(tmp_path: Path) -> None:
     assert await bench.read("heat") == (b"A\r", "")
 
 
-@played(virtually)
 async def test_a_second_trip_is_sent_too_and_the_latch_keeps_the_first(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.guard.trip(replace(LEAK, cause=Cause.STOP_REQUEST, procedure="vent"))
@@ -278,7 +265,6 @@ async def test_a_second_trip_is_sent_too_and_the_latch_keeps_the_first(tmp_path:
     assert latched == replace(LEAK, cause=Cause.STOP_REQUEST), "with what made safe at last"
 
 
-@played(virtually)
 async def test_steps_of_a_procedure_can_be_sent_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.guard.trip(LEAK)
@@ -288,18 +274,13 @@ async def test_steps_of_a_procedure_can_be_sent_again(tmp_path: Path) -> None:
     assert bench.frames("gas")[2:] == [SHUT[1].frame, SHUT[3].frame]
 
 
-def test_a_guard_that_finds_a_latch_starts_latched(tmp_path: Path) -> None:
+async def test_a_guard_that_finds_a_latch_starts_latched(tmp_path: Path) -> None:
     Latch(tmp_path / "latch.json").close(LEAK)
-
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        with pytest.raises(NotPermitted, match="latched"):
-            bench.core.arm()
-
-    virtually(main())
+    bench = Bench(tmp_path)
+    with pytest.raises(NotPermitted, match="latched"):
+        bench.core.arm()
 
 
-@played(virtually)
 async def test_a_port_is_ready_when_its_exchange_is_over_and_no_procedure_waits(
     tmp_path: Path,
 ) -> None:
@@ -311,7 +292,6 @@ async def test_a_port_is_ready_when_its_exchange_is_over_and_no_procedure_waits(
     assert bench.guard.ready("heat")
 
 
-@played(virtually)
 async def test_a_request_without_reply_ends_by_itself(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.links["heat"].delay_s = None
@@ -319,7 +299,6 @@ async def test_a_request_without_reply_ends_by_itself(tmp_path: Path) -> None:
     assert await bench.read("heat", request) == (b"", "")
 
 
-@played(virtually)
 async def test_silence_ends_a_reply_that_has_no_other_end(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     request = Request(READ.frame, Quiet(0.02), 1.0)
@@ -327,7 +306,6 @@ async def test_silence_ends_a_reply_that_has_no_other_end(tmp_path: Path) -> Non
     assert asyncio.get_running_loop().time() == pytest.approx(0.07)
 
 
-@played(virtually)
 async def test_noise_before_a_reply_is_told_and_waited_out(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     loop = asyncio.get_running_loop()
@@ -339,7 +317,6 @@ async def test_noise_before_a_reply_is_told_and_waited_out(tmp_path: Path) -> No
     assert bench.core.ports["heat"].discarded == 2, "the late reply was thrown away"
 
 
-@played(virtually)
 async def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     ends: list[tuple[bytes | None, str]] = []
@@ -350,76 +327,61 @@ async def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_p
     assert ends == [(b"A\r", "")]
 
 
-def test_closing_closes_every_link_and_leaves_no_timer(tmp_path: Path) -> None:
-    async def main() -> list[bool]:
-        bench = Bench(tmp_path)
-        bench.guard.exchange("heat", READ, None, lambda *end: None)
-        bench.guard.close()
-        return [link.closed for link in bench.links.values()]
-
-    assert virtually(main()) == [True, True]
-    # a guard that was never used closes as well
-
-    async def unused() -> None:
-        Bench(tmp_path).guard.close()
-
-    virtually(unused())
+async def test_closing_closes_every_link_and_leaves_no_timer(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.guard.exchange("heat", READ, None, lambda *end: None)
+    bench.guard.close()
+    assert [link.closed for link in bench.links.values()] == [True, True]
+    Bench(tmp_path).guard.close()  # one that was never used closes as well
 
 
-def test_a_procedure_sent_while_a_port_drains_is_not_cut_short_by_the_end_of_that_quiet(
+async def test_a_procedure_sent_while_a_port_drains_is_not_cut_short_by_the_end_of_that_quiet(
     tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        heat = bench.links["heat"]
-        heat.delay_s = None
-        ends: list[str] = []
-        bench.guard.when_free(
-            "heat",
-            lambda: bench.guard.exchange("heat", READ, None, lambda _, why: ends.append(why)),
-        )
-        await asyncio.sleep(READ.timeout_s + 0.05)  # timed out: the port drains
-        bench.guard.release("heat")
-        bench.guard.when_free("heat", lambda: ends.append("mine"))
-        bench.guard.trip(LEAK)
-        await asyncio.sleep(0.05)
-        assert bench.frames("heat") == [READ.frame, SHUT[0].frame]
-        assert ends == [f"no reply within {READ.timeout_s} s"]
-        heat.delay_s = 0.05
-        await asyncio.sleep(2.0)
-        assert [channel for channel, _ in bench.safe].count("furnace.setpoint") == 1
-        assert ends[-1] == "mine"
-
-    run(main(), VirtualLoop())
+    bench = Bench(tmp_path)
+    heat = bench.links["heat"]
+    heat.delay_s = None
+    ends: list[str] = []
+    bench.guard.when_free(
+        "heat",
+        lambda: bench.guard.exchange("heat", READ, None, lambda _, why: ends.append(why)),
+    )
+    await asyncio.sleep(READ.timeout_s + 0.05)  # timed out: the port drains
+    bench.guard.release("heat")
+    bench.guard.when_free("heat", lambda: ends.append("mine"))
+    bench.guard.trip(LEAK)
+    await asyncio.sleep(0.05)
+    assert bench.frames("heat") == [READ.frame, SHUT[0].frame]
+    assert ends == [f"no reply within {READ.timeout_s} s"]
+    heat.delay_s = 0.05
+    await asyncio.sleep(2.0)
+    assert [channel for channel, _ in bench.safe].count("furnace.setpoint") == 1
+    assert ends[-1] == "mine"
 
 
-def test_stray_bytes_after_a_quiet_that_is_over_begin_one_of_a_time_out(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.links["heat"].delay_s = None
-        ends: list[str] = []
-        bench.guard.when_free(
-            "heat",
-            lambda: bench.guard.exchange("heat", READ, None, lambda _, why: ends.append(why)),
-        )
-        await asyncio.sleep(READ.timeout_s + 0.01)
-        bench.guard.release("heat")
-        await asyncio.sleep(1.0)  # nobody waits, so nobody has ended the quiet
-        bench.links["heat"].receive(b"stray")
-        assert not bench.guard.ready("heat")
-        await asyncio.sleep(READ.timeout_s)
-        assert bench.guard.ready("heat")
+async def test_stray_bytes_after_a_quiet_that_is_over_begin_one_of_a_time_out(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    bench.links["heat"].delay_s = None
+    ends: list[str] = []
+    bench.guard.when_free(
+        "heat",
+        lambda: bench.guard.exchange("heat", READ, None, lambda _, why: ends.append(why)),
+    )
+    await asyncio.sleep(READ.timeout_s + 0.01)
+    bench.guard.release("heat")
+    await asyncio.sleep(1.0)  # nobody waits, so nobody has ended the quiet
+    bench.links["heat"].receive(b"stray")
+    assert not bench.guard.ready("heat")
+    await asyncio.sleep(READ.timeout_s)
+    assert bench.guard.ready("heat")
 
-    run(main(), VirtualLoop())
 
-
-def test_a_closed_guard_lets_nothing_out(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        bench.guard.close()
-        with pytest.raises(NotPermitted, match="closed"):
-            bench.guard.exchange("heat", READ, None, lambda reply, why: None)
-        assert bench.frames("heat") == []
-        assert not bench.guard.ready("heat")
-
-    run(main(), VirtualLoop())
+async def test_a_closed_guard_lets_nothing_out(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.guard.close()
+    with pytest.raises(NotPermitted, match="closed"):
+        bench.guard.exchange("heat", READ, None, lambda reply, why: None)
+    assert bench.frames("heat") == []
+    assert not bench.guard.ready("heat")

@@ -1,14 +1,13 @@
 """A guard process turn by turn: what it sends, writes down and tells, and when."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from guard_stubs import ARMED, SAFE, SHUT
-from guard_turns import START_S, Turn, guarding, last, reason
+from guard_turns import START_S, Harness, Turn, guarding, last, reason
 from labharness.core.vocabulary import Cause, Trip
 from labharness.safety.guard import process
 from labharness.safety.guard.messages import write_trip
@@ -19,12 +18,6 @@ STOP = {
 }
 FIRST = {port: frames[:1] for port, frames in STOP.items()}
 NOTHING: dict[str, list[bytes]] = {"heat": [], "gas": []}
-
-
-@pytest.fixture
-def turn(tmp_path: Path) -> Iterator[Turn]:
-    with guarding(tmp_path) as made:
-        yield made
 
 
 # ---- a beginning
@@ -57,9 +50,7 @@ def test_a_guard_begins_with_the_procedure_that_its_latch_names_or_with_the_safe
 # ---- a harness that falls silent
 
 
-def test_a_harness_that_is_silent_for_too_long_is_lost(turn: Turn) -> None:
-    harness = turn.comes()
-    harness.arm()
+def test_a_harness_that_is_silent_for_too_long_is_lost(harness: Harness, turn: Turn) -> None:
     turn.pass_(0.5)
     assert turn.wrote() == NOTHING
     turn.pass_(0.001)
@@ -117,9 +108,7 @@ def test_what_ran_last_runs_again_when_a_harness_is_lost_on_a_latched_line(turn:
 # ---- sending again
 
 
-def test_what_was_not_answered_is_sent_again_each_second(turn: Turn) -> None:
-    harness = turn.comes()
-    harness.arm()
+def test_what_was_not_answered_is_sent_again_each_second(harness: Harness, turn: Turn) -> None:
     harness.socket.close()
     turn.pass_()
     assert turn.wrote() == FIRST
@@ -157,10 +146,8 @@ def test_a_harness_that_makes_safe_puts_the_guards_own_tries_off(turn: Turn) -> 
 
 
 def test_who_takes_its_leave_of_a_latched_line_leaves_what_is_open_to_the_guard(
-    turn: Turn,
+    harness: Harness, turn: Turn
 ) -> None:
-    harness = turn.comes()
-    harness.arm()
     harness.say(do="trip", trip=reason("stop"))
     harness.say(do="disarm")
     harness.say(do="bye", retire=False)
@@ -373,9 +360,7 @@ def test_a_latch_that_does_not_reach_the_disk_is_tried_each_second_and_told_of(t
 # ---- a reset
 
 
-def test_a_reset_opens_the_latch_and_ends_the_duty(turn: Turn) -> None:
-    harness = turn.comes()
-    harness.arm()
+def test_a_reset_opens_the_latch_and_ends_the_duty(harness: Harness, turn: Turn) -> None:
     harness.say(do="trip", trip=reason("stop"))
     heard = harness.say(do="reset")
     assert (heard[-1]["say"], heard[-1]["error"], heard[-1]["latched"]) == ("reset", "", False)
@@ -389,9 +374,7 @@ def test_a_reset_opens_the_latch_and_ends_the_duty(turn: Turn) -> None:
     assert turn.wrote() == NOTHING, "and nobody is watched"
 
 
-def test_a_latch_that_does_not_open_says_why_and_holds(turn: Turn) -> None:
-    harness = turn.comes()
-    harness.arm()
+def test_a_latch_that_does_not_open_says_why_and_holds(harness: Harness, turn: Turn) -> None:
     harness.say(do="trip", trip=reason("stop"))
     (turn.folder / "latch.json").mkdir()
     heard = harness.say(do="reset")

@@ -3,7 +3,6 @@
 import json
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,19 +10,13 @@ from typing import Any
 import pytest
 
 from guard_stubs import KEY, ON, READ, SHUT
-from guard_turns import START_S, Turn, guarding, last
+from guard_turns import START_S, Harness, Turn, guarding, last
 from labharness.core.vocabulary import Cause, Trip
 from labharness.safety.guard import process
 from labharness.safety.guard.messages import write_trip
 
 LEAK = Trip(Cause.GAS_LEAK, "vent", "h2.concentration", 1200.0, 1.0, "leak")
 BUSY = {"say": "busy"}
-
-
-@pytest.fixture
-def turn(tmp_path: Path) -> Iterator[Turn]:
-    with guarding(tmp_path) as made:
-        yield made
 
 
 # ---- coming
@@ -121,9 +114,7 @@ def test_what_was_logged_goes_with_who_has_a_journal(turn: Turn, *, kept: bool) 
     assert (turn.folder / "guard.jsonl").exists() is not kept
 
 
-def test_the_end_of_a_socket_ends_an_armed_line(turn: Turn) -> None:
-    harness = turn.comes()
-    harness.arm()
+def test_the_end_of_a_socket_ends_an_armed_line(harness: Harness, turn: Turn) -> None:
     harness.socket.close()
     turn.pass_()
     assert turn.guard.latch.trip is not None
@@ -251,10 +242,8 @@ def test_a_signal_makes_an_armed_line_safe_and_lets_the_guard_go(
 
 
 def test_a_guard_whose_door_is_lost_makes_safe_once_and_ends_when_its_work_is_done(
-    turn: Turn, capsys: pytest.CaptureFixture[str]
+    harness: Harness, turn: Turn, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    harness = turn.comes()
-    harness.arm()
     turn.pass_()
     turn.guard._door.lost = "state/guard.sock was removed under its owner"
     turn.pass_()

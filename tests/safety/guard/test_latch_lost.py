@@ -12,7 +12,7 @@ from guarded import armed
 from labharness.core.clock import VirtualLoop, run
 from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary import Cause, Trip
-from labharness.faces.testing.bench import Bench, Ran, VirtualTime
+from labharness.faces.testing.bench import Bench, Ran
 from labharness.lab import Lab, LabPlan
 from labharness.lab.operate.attend import Attendance
 from labharness.lab.operate.idle_line import reset
@@ -178,18 +178,15 @@ def test_a_loop_guard_that_died_armed_is_found_latched_and_a_clean_end_leaves_no
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_line_whose_mark_does_not_reach_the_disk_is_not_armed_and_nothing_is_written(
-    simulated_lab: Bench, virtual_time: VirtualTime
+async def test_a_line_whose_mark_does_not_reach_the_disk_is_not_armed_and_nothing_is_written(
+    simulated_lab: Bench,
 ) -> None:
-    async def main() -> None:
-        async with simulated_lab.opened() as lab:
-            (lab.plan.state_dir / "guard.new").mkdir()
-            with pytest.raises(NotArmed, match="the guard does not arm: Is a directory"):
-                await lab.line.arm(SAFE_TABLE)
-            assert {each.source for each in lab.guard.core.log or ()} == {Source.READ}
-            assert lab.line.memory.mode is Mode.DISARMED
-
-    virtual_time.run(main())
+    async with simulated_lab.opened() as lab:
+        (lab.plan.state_dir / "guard.new").mkdir()
+        with pytest.raises(NotArmed, match="the guard does not arm: Is a directory"):
+            await lab.line.arm(SAFE_TABLE)
+        assert {each.source for each in lab.guard.core.log or ()} == {Source.READ}
+        assert lab.line.memory.mode is Mode.DISARMED
 
 
 def test_a_line_driven_by_hand_says_that_its_latch_is_lost(

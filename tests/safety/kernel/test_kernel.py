@@ -26,6 +26,14 @@ from labharness.safety.kernel import (
 BOUNDS = [("argon.setpoint", 0.0, 500.0), ("furnace.rate", 0.0, 20.0)]
 
 
+@pytest.fixture
+def memory() -> Memory:
+    """A line that runs, and reads well at 0 s."""
+    memory = running()
+    healthy(memory, 0.0)
+    return memory
+
+
 @pytest.mark.promise(9)
 @pytest.mark.parametrize(("channel", "low", "high"), BOUNDS)
 def test_a_limit_is_exact_to_the_last_bit(channel: str, low: float, high: float) -> None:
@@ -66,9 +74,7 @@ def test_a_refusal_says_what_was_asked_and_what_is_allowed() -> None:
     assert verdict.reason == "argon.setpoint: asked 501 sccm, allowed 0 to 500 sccm"
 
 
-def test_judging_changes_nothing() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_judging_changes_nothing(memory: Memory) -> None:
     before = repr(memory.tracks), dict(memory.proofs.purged.passed_cm3), memory.changes
     for value in (0.0, 1.0, 30.0, math.nan):
         ask(memory, "hydrogen.setpoint", value)
@@ -194,10 +200,8 @@ def test_a_nan_is_no_measurement_and_leaves_the_old_one_to_grow_stale() -> None:
 
 @pytest.mark.parametrize(("flow", "sent"), [(0.0, 80.0), (80.0, 0.0), (80.0, 80.0)])
 def test_until_it_is_confirmed_a_command_counts_as_both_its_values(
-    flow: float, sent: float
+    memory: Memory, flow: float, sent: float
 ) -> None:
-    memory = running()
-    healthy(memory, 0.0)
     command = Command("hydrogen.setpoint", sent, "sccm")
     see(memory, 0.0, hydrogen__flow=flow)
     begin(memory, command)
@@ -212,9 +216,7 @@ def test_until_it_is_confirmed_a_command_counts_as_both_its_values(
     assert isinstance(after, Allowed) is (sent <= 50.0)
 
 
-def test_doubt_that_satisfies_a_condition_proves_nothing_either() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_doubt_that_satisfies_a_condition_proves_nothing_either(memory: Memory) -> None:
     begin(memory, Command("hydrogen.setpoint", 10.0, "sccm"))
     assert isinstance(ask(memory, "furnace.setpoint", 100.0), Allowed), "both values are small"
 
@@ -223,15 +225,11 @@ def test_doubt_that_satisfies_a_condition_proves_nothing_either() -> None:
     ("value", "allowed"),
     [(525.0, True), (math.nextafter(525.0, 999.0), False), (20.0, True), (1000.0, False)],
 )
-def test_a_step_is_measured_from_what_was_read(value: float, allowed: bool) -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_step_is_measured_from_what_was_read(memory: Memory, value: float, allowed: bool) -> None:
     assert (rule_of(ask(memory, "furnace.setpoint", value)) == "") is allowed
 
 
-def test_a_step_is_measured_from_both_values_while_there_is_doubt() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_step_is_measured_from_both_values_while_there_is_doubt(memory: Memory) -> None:
     assert rule_of(ask(memory, "furnace.setpoint", 399.0)) == ""
     begin(memory, Command("furnace.setpoint", 900.0, "degC"))
     assert rule_of(ask(memory, "furnace.setpoint", 399.0)) == "step"
@@ -427,9 +425,7 @@ def test_a_channel_never_heard_is_silent_from_the_start() -> None:
     assert [trip.cause for trip in trips].count(Cause.COMMUNICATION) == 4
 
 
-def test_power_that_was_never_read_counts_as_on() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_power_that_was_never_read_counts_as_on(memory: Memory) -> None:
     assert [trip.channel for trip in lose(memory)] == ["box.exhaust"]
 
 
@@ -438,9 +434,7 @@ def lose(memory: Memory) -> list[Trip]:
     return [trip for trip in tick(memory, 1.0) if trip.cause is Cause.INTERLOCK_LOST]
 
 
-def test_an_interlock_lost_under_power_runs_its_procedure() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_an_interlock_lost_under_power_runs_its_procedure(memory: Memory) -> None:
     see(memory, 0.0, box__contactor=1.0)
     assert tick(memory, 0.5) == ()
     (trip,) = lose(memory)
@@ -448,33 +442,25 @@ def test_an_interlock_lost_under_power_runs_its_procedure() -> None:
     assert "power only with exhaust" in trip.detail
 
 
-def test_an_interlock_lost_at_rest_is_none() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_an_interlock_lost_at_rest_is_none(memory: Memory) -> None:
     see(memory, 0.0, box__contactor=0.0)
     assert lose(memory) == []
 
 
-def test_power_that_may_be_on_counts_as_on() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_power_that_may_be_on_counts_as_on(memory: Memory) -> None:
     see(memory, 0.0, box__contactor=0.0)
     begin(memory, Command("box.contactor", 1.0, ""))
     assert len(lose(memory)) == 1
 
 
-def test_a_row_without_a_procedure_only_stands_before_commands() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_row_without_a_procedure_only_stands_before_commands(memory: Memory) -> None:
     see(memory, 0.0, furnace__setpoint=500.0, hydrogen__flow=0.0)
     see(memory, 0.5, hydrogen__flow=60.0)
     memory.proofs.purged.passed_cm3["air"] = 1e6
     assert tick(memory, 0.5) == ()
 
 
-def test_a_purge_proof_lost_while_the_gas_flows_trips() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_purge_proof_lost_while_the_gas_flows_trips(memory: Memory) -> None:
     memory.proofs.purged.passed_cm3["air"] = 1e6
     see(memory, 0.1, hydrogen__flow=10.0)
     assert tick(memory, 0.2) == ()
@@ -483,9 +469,7 @@ def test_a_purge_proof_lost_while_the_gas_flows_trips() -> None:
     assert (trip.cause, trip.channel) == (Cause.INTERLOCK_LOST, "purge")
 
 
-def test_changes_of_an_interlocks_truth_are_counted_and_nothing_else_is() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_changes_of_an_interlocks_truth_are_counted_and_nothing_else_is(memory: Memory) -> None:
     counted = []
     for value in (1.0, 0.9, 0.4, 0.4, 0.0, 0.5):
         before = memory.changes

@@ -38,6 +38,11 @@ def after_cycles(count: int) -> tuple[Memory, float]:
     return memory, now - 1
 
 
+@pytest.fixture
+def memory() -> Memory:
+    return running()
+
+
 @pytest.mark.parametrize(("cycles", "proven"), [(0, False), (2, False), (3, True), (4, True)])
 def test_three_backfills_are_a_proof_and_two_are_none(cycles: int, proven: bool) -> None:
     memory, now = after_cycles(cycles)
@@ -58,9 +63,8 @@ def test_three_backfills_are_a_proof_and_two_are_none(cycles: int, proven: bool)
     ],
 )
 def test_a_cycle_goes_from_its_low_to_its_high_exactly(
-    low: float, high: float, counts: int
+    memory: Memory, low: float, high: float, counts: int
 ) -> None:
-    memory = running()
     fill(memory, 0.0, low, high)
     assert memory.proofs.purged.backfills["air"] == counts
 
@@ -89,9 +93,8 @@ def test_a_fill_that_no_meter_saw_is_no_backfill_and_takes_back_what_was_proven_
 @pytest.mark.parametrize(("high", "tight"), [(38.0, True), (math.nextafter(38.0, 99.0), False)])
 @pytest.mark.parametrize("low", [0.0, 380.0])
 def test_what_may_come_in_unmeasured_is_exact_from_wherever_it_rises(
-    low: float, high: float, tight: bool
+    memory: Memory, low: float, high: float, tight: bool
 ) -> None:
-    memory = running()
     for second in (0.0, 1.0, 2.0):  # what flows through while the pressure stands explains nothing
         at(memory, second, low, flow=600.0)
     at(memory, 3.0, low)
@@ -100,8 +103,7 @@ def test_what_may_come_in_unmeasured_is_exact_from_wherever_it_rises(
     assert memory.proofs.leak.tight is tight
 
 
-def test_a_rise_from_a_lowest_pressure_has_no_gas_to_its_credit() -> None:
-    memory = running()
+def test_a_rise_from_a_lowest_pressure_has_no_gas_to_its_credit(memory: Memory) -> None:
     at(memory, 0.0, 5.0)
     memory.proofs.leak.tight = True
     at(memory, 1.0, math.nextafter(43.0, 99.0))
@@ -130,12 +132,13 @@ def test_one_odd_low_reading_begins_no_cycle(readings: tuple[float, ...], counts
     assert memory.proofs.purged.backfills["hydrogen"] == counts
 
 
-def test_who_asks_for_a_tight_tube_is_told_what_came_in_unmeasured_since_the_check() -> None:
+def test_who_asks_for_a_tight_tube_is_told_what_came_in_unmeasured_since_the_check(
+    memory: Memory,
+) -> None:
     def found(now: float) -> str:
         see(memory, now, box__lid_shut=1.0, oven__temperature=20.0)
         return str(ask(memory, "methane.setpoint", 10.0, now=now))
 
-    memory = running()
     healthy(memory, 0.0)
     assert "no such check was passed" in found(0.0)
     for now, pressure in ((1.0, 10.0), (2.0, 10.0), (3.0, 60.0)):
@@ -147,8 +150,7 @@ def test_who_asks_for_a_tight_tube_is_told_what_came_in_unmeasured_since_the_che
     assert "no such check was passed" in found(66.0)
 
 
-def test_a_tube_that_is_full_may_breathe() -> None:
-    memory = running()
+def test_a_tube_that_is_full_may_breathe(memory: Memory) -> None:
     at(memory, 0.0, 760.0)
     memory.proofs.leak.tight = True
     for second, pressure in enumerate((700.0, 900.0, 760.0, 701.0, 1000.0)):
@@ -157,8 +159,7 @@ def test_a_tube_that_is_full_may_breathe() -> None:
 
 
 @pytest.mark.promise(10)
-def test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it() -> None:
-    memory = running()
+def test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it(memory: Memory) -> None:
     at(memory, 0.0, 5.0)
     memory.proofs.leak.tight = True
     for second in range(1, 60):
@@ -169,8 +170,7 @@ def test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it() -> None:
     assert not memory.proofs.leak.tight
 
 
-def test_flow_before_the_lowest_pressure_does_not_count_for_the_fill() -> None:
-    memory = running()
+def test_flow_before_the_lowest_pressure_does_not_count_for_the_fill(memory: Memory) -> None:
     at(memory, 0.0, 500.0, flow=600.0)
     for second in range(1, 30):
         at(memory, float(second), 500.0, flow=600.0)
@@ -179,8 +179,7 @@ def test_flow_before_the_lowest_pressure_does_not_count_for_the_fill() -> None:
     assert memory.proofs.purged.backfills["air"] == 0
 
 
-def test_a_gap_in_the_gauge_ends_the_cycle_under_way() -> None:
-    memory = running()
+def test_a_gap_in_the_gauge_ends_the_cycle_under_way(memory: Memory) -> None:
     at(memory, 0.0, 10.0)
     for second in range(1, 13):
         see(memory, float(second), box__lid_shut=1.0, hydrogen__flow=0.0)
@@ -196,17 +195,15 @@ def test_a_gap_in_the_gauge_ends_the_cycle_under_way() -> None:
 
 @pytest.mark.parametrize(("gap_s", "counts"), [(STALE_S, 1), (math.nextafter(STALE_S, 9.0), 0)])
 def test_a_gap_of_the_gauge_and_of_the_meter_counts_up_to_its_bound_exactly(
-    gap_s: float, counts: int
+    memory: Memory, gap_s: float, counts: int
 ) -> None:
-    memory = running()
     see(memory, 0.0, gauge__pressure=10.0, argon__setpoint=6000.0, argon__flow=6000.0)
     see(memory, gap_s, argon__setpoint=6000.0, argon__flow=6000.0, gauge__pressure=700.0)
     assert memory.proofs.purged.backfills["air"] == counts
     assert (memory.proofs.purged.passed_cm3["air"] > 0.0) is bool(counts)
 
 
-def test_the_smallest_flow_counts_for_what_it_is() -> None:
-    memory = running()
+def test_the_smallest_flow_counts_for_what_it_is(memory: Memory) -> None:
     for second in (0.0, 1.0):
         see(memory, second, argon__setpoint=500.0, argon__flow=0.6)
     assert memory.proofs.purged.passed_cm3["air"] == pytest.approx(0.01)
@@ -415,8 +412,7 @@ def test_the_rate_of_rise_says_whether_the_tube_is_tight(rise: float, tight: boo
 
 
 @pytest.mark.parametrize(("end", "tight"), [(0.45, True), (math.nextafter(0.45, 1.0), False)])
-def test_the_largest_leak_is_exact(end: float, tight: bool) -> None:
-    memory = running()
+def test_the_largest_leak_is_exact(memory: Memory, end: float, tight: bool) -> None:
     see(memory, -1.0, gauge__pressure=0.0)
     for second in range(61):
         see(memory, float(second), box__pump_isolation=0.0)
@@ -424,8 +420,7 @@ def test_the_largest_leak_is_exact(end: float, tight: bool) -> None:
     assert memory.proofs.leak.tight is tight
 
 
-def test_a_leak_that_begins_later_is_not_averaged_away() -> None:
-    memory = running()
+def test_a_leak_that_begins_later_is_not_averaged_away(memory: Memory) -> None:
     leak(memory, 0.0)
     assert memory.proofs.leak.tight
     for second in range(61, 123):
@@ -434,8 +429,7 @@ def test_a_leak_that_begins_later_is_not_averaged_away() -> None:
     assert not memory.proofs.leak.tight
 
 
-def test_a_check_cut_short_by_a_second_proves_nothing() -> None:
-    memory = running()
+def test_a_check_cut_short_by_a_second_proves_nothing(memory: Memory) -> None:
     leak(memory, 0.0, seconds=59)
     assert not memory.proofs.leak.tight
     leak(memory, 0.0, seconds=60)
@@ -443,8 +437,7 @@ def test_a_check_cut_short_by_a_second_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("isolation", [1.0, math.nan], ids=["open to the pump", "nobody knows"])
-def test_a_tube_that_is_not_isolated_is_not_checked(isolation: float) -> None:
-    memory = running()
+def test_a_tube_that_is_not_isolated_is_not_checked(memory: Memory, isolation: float) -> None:
     leak(memory, 0.0, isolation=isolation)
     assert not memory.proofs.leak.tight
 
@@ -466,9 +459,8 @@ def test_a_tube_is_isolated_when_all_that_isolates_it_does(
 
 @pytest.mark.parametrize(("every_s", "tight"), [(STALE_S, True), (STALE_S + 0.5, False)])
 def test_a_check_takes_readings_no_further_apart_than_they_count(
-    every_s: float, tight: bool
+    memory: Memory, every_s: float, tight: bool
 ) -> None:
-    memory = running()
     for count in range(14):
         see(memory, count * every_s, box__pump_isolation=0.0)
         see(memory, count * every_s, gauge__pressure=0.1)
@@ -476,14 +468,12 @@ def test_a_check_takes_readings_no_further_apart_than_they_count(
 
 
 @pytest.mark.parametrize(("start", "tight"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
-def test_a_check_takes_a_vacuum(start: float, tight: bool) -> None:
-    memory = running()
+def test_a_check_takes_a_vacuum(memory: Memory, start: float, tight: bool) -> None:
     leak(memory, 0.0, start=start)
     assert memory.proofs.leak.tight is tight
 
 
-def test_a_gap_in_the_gauge_begins_the_check_again() -> None:
-    memory = running()
+def test_a_gap_in_the_gauge_begins_the_check_again(memory: Memory) -> None:
     for second in range(71):
         see(memory, float(second), box__lid_shut=1.0, box__pump_isolation=0.0)
         if not 5 < second < 12:
@@ -553,9 +543,8 @@ def test_a_leak_that_ends_a_check_at_its_first_reading_takes_back_an_earlier_pas
 
 @pytest.mark.parametrize(("end", "tight"), [(0.45, True), (math.nextafter(0.45, 1.0), False)])
 def test_a_rise_beyond_all_that_a_whole_check_allows_is_not_waited_for(
-    end: float, tight: bool
+    memory: Memory, end: float, tight: bool
 ) -> None:
-    memory = running()
     memory.proofs.leak.tight = True
     for second, pressure in enumerate((0.0, 0.0, end)):
         see(memory, float(second), box__pump_isolation=0.0)

@@ -31,6 +31,14 @@ def oven(memory: Memory, at: float) -> None:
     see(memory, 0.0, oven__setpoint=at, hydrogen__flow=10.0)
 
 
+@pytest.fixture
+def memory() -> Memory:
+    """A line that runs, and reads well at 0 s."""
+    memory = running()
+    healthy(memory, 0.0)
+    return memory
+
+
 @pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("start", "target", "passes"),
@@ -73,9 +81,7 @@ def test_the_refusal_of_a_ramp_names_the_state_it_passes() -> None:
         assert "passes" not in inside.reason
 
 
-def test_a_ramp_from_nobody_knows_where_passes_everything_below() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_ramp_from_nobody_knows_where_passes_everything_below(memory: Memory) -> None:
     see(memory, 0.0, hydrogen__flow=10.0)
     assert rule_of(ask(memory, "oven.setpoint", 900.0)) == RAMP, "it was never read"
     see(memory, 0.0, oven__setpoint=500.0)
@@ -114,9 +120,7 @@ def test_a_segment_outside_the_limit_refuses_the_whole_program() -> None:
     assert verdict.reason.startswith("segment 2: oven.setpoint: asked 901 degC")
 
 
-def test_steps_of_a_program_are_measured_from_segment_to_segment() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_steps_of_a_program_are_measured_from_segment_to_segment(memory: Memory) -> None:
     to = [Command("furnace.setpoint", value, "degC") for value in (500.0, 950.0)]
     assert isinstance(judge_program(to, memory, 0.0), Allowed)
     assert rule_of(judge_program(to[1:], memory, 0.0)) == "step"
@@ -128,9 +132,7 @@ def test_steps_of_a_program_are_measured_from_segment_to_segment() -> None:
     )
 
 
-def test_a_program_of_two_channels_keeps_them_apart() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_program_of_two_channels_keeps_them_apart(memory: Memory) -> None:
     program = [
         Command("furnace.setpoint", 500.0, "degC"),
         Command("furnace.rate", 5.0, "degC/min"),
@@ -160,9 +162,7 @@ def test_a_program_is_allowed_only_if_each_step_of_it_would_be(values: list[floa
 # ---- rows about a state
 
 
-def test_a_row_about_a_state_trips_whoever_brought_it_about() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_row_about_a_state_trips_whoever_brought_it_about(memory: Memory) -> None:
     see(memory, 0.0, box__contactor=0.0, hydrogen__setpoint=0.0)
     for temperature, lid, trips in (
         (math.nextafter(300.0, 0.0), 0.0, False),
@@ -181,18 +181,14 @@ def test_a_row_about_a_state_trips_whoever_brought_it_about() -> None:
             )
 
 
-def test_a_state_nobody_hears_of_trips_by_its_silence_alone() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_state_nobody_hears_of_trips_by_its_silence_alone(memory: Memory) -> None:
     see(memory, 0.0, box__contactor=0.0, hydrogen__setpoint=0.0, box__lid_shut=0.0)
     see(memory, STALE_S, box__exhaust=1.0, hydrogen__flow=0.0, argon__flow=0.0, box__lid_shut=0.0)
     trips = tick(memory, STALE_S + 0.1)
     assert [each.channel for each in trips] == ["furnace.temperature"]
 
 
-def test_a_guard_counts_only_during_its_state() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_guard_counts_only_during_its_state(memory: Memory) -> None:
     see(memory, 0.0, methane__flow=1.0)
     stop = ("nitrogen.setpoint", 0.0)
     assert rule_of(ask(memory, *stop)) == ""
@@ -390,10 +386,8 @@ def test_a_command_sent_twice_is_doubted_once() -> None:
     [(0.0, 0.0, True), (0.0, 0.4, True), (0.0, 10.0, False), (10.0, 0.0, False)],
 )
 def test_what_is_forbidden_is_excluded_by_both_values_of_a_command_in_doubt(
-    flow: float, sent: float, allowed: bool
+    memory: Memory, flow: float, sent: float, allowed: bool
 ) -> None:
-    memory = running()
-    healthy(memory, 0.0)
     see(memory, 0.0, oven__setpoint=20.0, hydrogen__flow=flow)
     begin(memory, Command("hydrogen.setpoint", sent, "sccm"))
     assert (rule_of(ask(memory, "oven.setpoint", 300.0)) == "") is allowed
@@ -401,9 +395,7 @@ def test_what_is_forbidden_is_excluded_by_both_values_of_a_command_in_doubt(
     assert late == RAMP, "a stale reading excludes nothing, in doubt or not"
 
 
-def test_a_proof_takes_the_contaminant_excluded_by_every_doubt() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_proof_takes_the_contaminant_excluded_by_every_doubt(memory: Memory) -> None:
     memory.proofs.purged.passed_cm3["hydrogen"] = 1e6
     hydrogen = PurgedOf("hydrogen", 5.0)
     assert memory.holds(hydrogen, 0.0)
@@ -426,9 +418,7 @@ def test_a_condition_that_only_goes_unheard_is_lost_where_its_silence_does_not_t
     assert "its last reading is 5.1 s old, allowed 5 s" in trip.detail
 
 
-def test_a_required_sensor_that_falls_silent_trips_by_its_silence_alone() -> None:
-    memory = running()
-    healthy(memory, 0.0)
+def test_a_required_sensor_that_falls_silent_trips_by_its_silence_alone(memory: Memory) -> None:
     see(memory, 0.0, box__contactor=1.0, hydrogen__setpoint=0.0)
     see(memory, STALE_S, furnace__temperature=25.0, hydrogen__flow=0.0, argon__flow=0.0)
     trips = tick(memory, STALE_S + 0.1)
@@ -466,10 +456,8 @@ def test_what_nobody_watches_may_be_energised() -> None:
 
 @pytest.mark.parametrize("sent", [(0.0, 1.0), (1.0, 0.0)])
 def test_one_value_among_several_that_were_sent_may_have_energised(
-    sent: tuple[float, ...],
+    memory: Memory, sent: tuple[float, ...]
 ) -> None:
-    memory = running()
-    healthy(memory, 0.0)
     see(memory, 0.0, box__contactor=0.0, hydrogen__setpoint=0.0, box__exhaust=0.0)
     assert tick(memory, 0.0) == ()
     memory.track("box.contactor").unconfirmed = sent

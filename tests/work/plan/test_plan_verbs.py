@@ -115,8 +115,12 @@ RAMP: dict[str, Any] = {
 }
 
 
-def test_set_sends_one_command() -> None:
-    line = FakeLine()
+@pytest.fixture
+def line() -> FakeLine:
+    return FakeLine()
+
+
+def test_set_sends_one_command(line: FakeLine) -> None:
     do(line, SET)
     assert line.performed == [Command("argon.setpoint", 50, "sccm")]
     assert tuple(line.performed) == stated_commands("set", SET.parameters)
@@ -124,9 +128,8 @@ def test_set_sends_one_command() -> None:
 
 @pytest.mark.parametrize("ending", list(Ending))
 def test_only_a_confirmed_command_or_one_that_nothing_can_show_lets_the_plan_go_on(
-    ending: Ending,
+    line: FakeLine, ending: Ending
 ) -> None:
-    line = FakeLine()
     line.ending = ending
     if ending in (Ending.CONFIRMED, Ending.UNCONFIRMED):
         do(line, SET)
@@ -179,16 +182,14 @@ def test_hold_takes_its_time_and_averages_what_was_read() -> None:
     assert result["measured"] == {"a.b": {"mean": 5.2, "min": 0.0, "max": 10.0, "readings": 10}}
 
 
-def test_a_purge_counts_measured_volumes_and_no_time_stands_for_them() -> None:
-    line = FakeLine()
+def test_a_purge_counts_measured_volumes_and_no_time_stands_for_them(line: FakeLine) -> None:
     purge = instruction("purge", contaminant="air", volumes=5.5)
     assert failure(line, purge).reason.startswith("0.00 of 5.5 volumes have purged air")
     line.volumes = lambda now_s: now_s / 10
     assert do(line, purge)["volumes"] == 5.5
 
 
-def test_a_purge_from_now_does_not_count_what_passed_before() -> None:
-    line = FakeLine()
+def test_a_purge_from_now_does_not_count_what_passed_before(line: FakeLine) -> None:
     line.volumes = lambda now_s: 7.0 + now_s / 10
     purge = instruction("purge", contaminant="air", volumes=1.0, from_now=True)
     assert do(line, purge)["volumes"] == pytest.approx(1.0)
@@ -224,15 +225,13 @@ def test_the_operators_name_is_kept() -> None:
     assert do(FakeLine(), instruction("ask_operator", **ASK))["confirmed_by"] == "ada"
 
 
-def test_an_operator_who_does_not_come_in_time_fails_the_step() -> None:
-    line = FakeLine()
+def test_an_operator_who_does_not_come_in_time_fails_the_step(line: FakeLine) -> None:
     line.confirms_after_s = 1e6
     failed = failure(line, instruction("ask_operator", **ASK))
     assert failed.kind is FailureKind.TIMEOUT
 
 
-def test_a_trip_passes_through_and_leaves_every_status_right() -> None:
-    line = FakeLine()
+def test_a_trip_passes_through_and_leaves_every_status_right(line: FakeLine) -> None:
     line.trips_at_s = 5.0
     steps = (
         SET,
@@ -267,8 +266,7 @@ def test_a_timeout_is_a_status_of_its_own() -> None:
     assert executor.records()[0].ended_s == 5.0
 
 
-def test_a_silent_instrument_fails_the_step_that_asked_it() -> None:
-    line = FakeLine()
+def test_a_silent_instrument_fails_the_step_that_asked_it(line: FakeLine) -> None:
     line.silent = True
     failed = failure(line, instruction("ramp", to=100.0, **RAMP))
     assert failed.kind is FailureKind.EXECUTION
