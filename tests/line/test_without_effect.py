@@ -10,8 +10,8 @@ from labharness.core.clock import VirtualLoop, run
 from labharness.core.vocabulary import Command, Ending
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal.reading import read
-from labharness.lab import read_lab
-from labharness.line.effects import Idle
+from labharness.lab import LabPlan, read_lab
+from labharness.line.effects import Idle, idle_steps
 from rig import SHORT_LINE
 
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
@@ -116,3 +116,12 @@ def test_set_says_it_and_the_journal_keeps_it(tmp_path: Path) -> None:
         each.body for each in read(tmp_path / "r" / "journal.sqlite") if each.kind == "outcome"
     ]
     assert [each.get("warning") for each in ended][-1] == words
+
+
+def test_of_a_plan_the_steps_are_told_that_ask_for_an_effect_and_have_none(
+    short_plan: LabPlan,
+) -> None:
+    heat, cool = (Command("furnace.setpoint", each, "degC") for each in (300.0, 0.0))
+    steps = [("cool", cool), ("look", Command("nobody.power", 1.0, "W")), ("heat", heat)]
+    (idle,) = idle_steps(steps, {}, short_plan.by_name, lambda name: 0.0, lambda channel: 0.0)
+    assert idle.startswith("heat: furnace.setpoint = 300 degC would be confirmed, but ")

@@ -125,7 +125,7 @@ class AlarmFile:
 def _line(fact: alarms.Fact) -> str:
     why = coded(fact.why if len(fact.why) <= TEXT_MAX else fact.why[:TEXT_MAX])
     cut = {"at": utc_text(fact.at), "who": fact.who[:TEXT_MAX], "why": why}
-    return json.dumps(asdict(fact) | cut, ensure_ascii=True, sort_keys=True)
+    return json.dumps(asdict(fact) | cut)
 
 
 READS: Final[Mapping[str, Callable[[Any], object]]] = {

@@ -21,6 +21,7 @@ from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.wiring.alarms import line_alarms
 from labharness.line.trip_response import LATCH_S_MAX, DownStage, latch_lost
+from labharness.safety.alarm.board import ESCALATE_AFTER
 from labharness.safety.alarm.outlets import AlertChannel, Done
 from platforms import serves_ports
 from rig import SAFE_TABLE
@@ -115,12 +116,18 @@ def test_a_call_names_its_lab_in_every_command_and_the_next_step(tmp_path: Path)
         await lab.line.open()
         await lab.line.arm(SAFE_TABLE)
         lab.line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, 0.0, "gone"))
+        lab.line.guard.latch.write_error = "latch.json: No space left on device"
+        await asyncio.sleep(ESCALATE_AFTER.total_seconds() + 60)
+        lab.line.guard.latch.write_error = ""
         await lab.line.close()
 
     loop = VirtualLoop()
     run(main(), loop)
     which = f" --lab '{plan.path.resolve()}'"
-    assert senders.said[0].splitlines()[2:] == [
+    first, *later = (said.splitlines() for said in senders.said)
+    assert later
+    assert {said[-1] for said in later} == {first[-1]}, "whatever has joined the trip"
+    assert first[2:] == [
         f"labharness alarms ack communication/guard --name NAME --reason REASON{which}",
         f"then look: labharness watch{which}",
         f"and when the cause is gone: labharness reset --name NAME --reason REASON{which}",
