@@ -231,6 +231,12 @@ def test_outputs_grow_and_never_shrink(lab: TasksAlone) -> None:
     assert lab(AppendProgress(task_id="t", covered=("beauty",))) == "bad_field"
 
 
+def test_a_step_has_its_id_its_name_and_its_status(lab: TasksAlone) -> None:
+    lab.running()
+    assert lab(AppendProgress(task_id="t", step=("1", "grow"))) == "bad_field"
+    assert lab(AppendProgress(task_id="t", plan=(("1", "grow"),))) == "bad_field"
+
+
 def test_a_task_is_complete_only_when_everything_is_reconciled(lab: TasksAlone) -> None:
     lab.running()
     lab.running("u", "t")
