@@ -182,6 +182,22 @@ def test_an_unacknowledged_group_is_due_to_the_next_level_every_five_minutes() -
     assert level_due(board, board.groups[0], {"heat": 5400.0}) == 0
 
 
+def test_an_alarm_that_was_acknowledged_and_comes_again_in_its_group_is_due_to_nobody() -> None:
+    acknowledged = by(AlarmEvent.ACKNOWLEDGE, "warm", 1)
+    again = (up("warm", 0), acknowledged, down("warm", 2), up("warm", 3))
+    board, calls = told(*again)
+    assert calls == ["warm"]
+    assert board.alarms["warm"].state.calls
+    assert level_due(board, board.groups[0], {"warm": 600.0}) == 0
+
+
+@pytest.mark.promise(22)
+def test_however_many_graver_alarms_join_a_group_it_calls_eight_times_in_its_window() -> None:
+    names = [f"cause{number}" for number in range(12)]
+    facts = [up(name, number / 2, TRIP, 20 - number) for number, name in enumerate(names)]
+    assert told(*facts)[1] == names[:8]
+
+
 @pytest.mark.promise(23)
 def test_the_longest_wait_of_a_group_says_who_is_due_not_the_youngest() -> None:
     board, calls = told(up("heat", 0, rank=2), up("gas", 4, TRIP))
