@@ -63,3 +63,5 @@ def test_a_killed_run_has_left_results_files_and_summary_as_far_as_its_journal_h
     assert closed.type == "event"
     anew = left_behind(killed, replace(facts, begins_anew=True))
     assert anew.way_on is None
+    without = left_behind(killed, replace(facts, capabilities={}))
+    assert set(without.outputs) == {"process_log"}, "a capability that the lab offers no more"

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +16,7 @@ from commands import ROOT, say, wrote
 from labharness.core.clock import VIRTUAL_EPOCH
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.texts import texts_in
+from labharness.instruments.driver import Adds
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.line import Line
@@ -23,8 +24,10 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.admitting import ADVISED, Admitting, Weighed
+from labharness.work.desk.energised import EnergySource, scope
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
+from labharness.work.plan import Operator
 from labharness.work.plan.prediction import Prediction
 from rig import Ran, as_submit
 
@@ -249,6 +252,42 @@ def test_what_was_refused_because_of_a_hold_goes_later_and_any_other_refusal_sta
     operations = LineOperations(line, never, token, never, free)
     outcome = asyncio.run(operations.perform(Command("laser.emission", 1.0, "")))
     assert (outcome.ending, len(asked)) == (ending, tries)
+
+
+def test_a_person_is_asked_for_a_manual_step_when_the_line_is_no_longer_held() -> None:
+    said: list[str] = []
+
+    class HeldLine:
+        holding = SimpleNamespace(total_s=float)
+        clock = SimpleNamespace(now_s=float, utc=float)
+        latest = volumes_purged = check = staticmethod(lambda *asked: None)
+
+        async def released(self) -> None:
+            said.append("released")
+
+        async def by_hand(self, action: str, ask: Callable[[], Awaitable[str]]) -> str:
+            return await ask()
+
+    class Person:
+        async def confirm(self, *asked: object) -> str:
+            said.append("asked")
+            return "Ada"
+
+    never: Any = None
+    reporter: Any = SimpleNamespace(asked=lambda *step: None, confirmed=lambda by: None)
+    line, person = cast("Line", HeldLine()), cast("Operator", Person())
+    operations = LineOperations(line, person, never, reporter, lambda command: "")
+    assert asyncio.run(operations.confirm("load", "load the boat", {})) == "Ada"
+    assert said == ["released", "asked"]
+
+
+def test_a_heat_source_has_no_gas_and_may_be_turned_up_only_as_it_was_weighed() -> None:
+    furnace = EnergySource(name="furnace", adds=Adds.HEAT, targets={"furnace.setpoint": 950.0})
+    argon = EnergySource(name="argon", adds=Adds.GAS, gas="Ar", switches={"argon.setpoint": 0.0})
+    why_not = scope([Command("furnace.setpoint", 300.0, "degC")], (furnace, argon))
+    assert why_not(Command("furnace.setpoint", 300.0, "degC")) == ""
+    assert "furnace" in why_not(Command("furnace.setpoint", 301.0, "degC"))
+    assert why_not(Command("argon.setpoint", 400.0, "sccm")) == ""
 
 
 class WithWays:
