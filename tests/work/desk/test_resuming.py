@@ -20,7 +20,7 @@ from labharness.journal.reading import read, samples, verify_file
 from labharness.lab import Lab, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.wiring.operators import SimulatedOperator
-from labharness.protocols.hcp.messages import ResumeFrom, TaskSubmit
+from labharness.protocols.hcp.messages import Constraints, ResumeFrom, TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.guard import Latch
 from labharness.work.desk.facts import LabFacts
@@ -315,14 +315,18 @@ def test_what_does_not_belong_to_the_earlier_run_is_refused_with_its_reason(
 
 
 @pytest.mark.promise(60)
-def test_other_inputs_another_lab_and_a_run_that_nobody_knows_are_refused(
+def test_other_inputs_another_lab_a_lower_class_and_a_run_that_nobody_knows_are_refused(
     facts: LabFacts, tmp_path: Path
 ) -> None:
     earlier = Earlier(facts, tmp_path / "journal.sqlite").written()
     other = replace(facts, lab_digest="sha256:0")
+    lower = earlier.asked().model_copy(
+        update={"constraints": Constraints(data_classification="T1")}
+    )
     for asked, path, lab, code in (
         (earlier.asked(target_material="WS2"), earlier.path, facts, "resume.inputs"),
         (earlier.asked(), earlier.path, other, "resume.other"),
+        (lower, earlier.path, facts, "resume.class"),
         (earlier.asked(), None, facts, "resume.unknown"),
         (earlier.asked(), tmp_path / "none.sqlite", facts, "resume.damaged"),
     ):
