@@ -20,7 +20,7 @@ from labharness.lab.house import screening
 from labharness.lab.house.access import abort_session
 from labharness.lab.house.intake import Submitted
 from labharness.lab.house.message_store import MessageStore
-from labharness.lab.house.orders import RunFolders
+from labharness.lab.house.orders import RunFolders, RunOrder
 from labharness.lab.house.screening import LOOK_S, LabFiles
 from labharness.protocols.hcp.codec import decode
 from labharness.work.capability.document_analysis import supervised
@@ -131,6 +131,25 @@ def test_a_task_is_completed_while_the_line_owner_is_away(made: Desk) -> None:
     answer = made.folder / "runs" / task.attempts[0].run_id / "answer.json"
     assert decode(answer.read_bytes()).type == "task_completed"
     made.until(lambda: made.status(task_id) == "completed" and not made.house.tasks.leases)
+
+
+def test_a_run_that_was_begun_is_left_as_it_is_when_its_order_comes_again(
+    made: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders: list[RunOrder] = []
+    begin = made.desk.begin
+
+    def noted(order: RunOrder) -> None:
+        orders.append(order)
+        begin(order)
+
+    monkeypatch.setattr(made.desk, "begin", noted)
+    task_id = made.submit("one")
+    made.until(lambda: made.status(task_id) == "completed")
+    (order,) = orders
+    Path(order.submit).unlink()
+    begin(order)  # it does not look for what it is to run
+    assert made.desk.status_of(order.run_id).run_id == ""
 
 
 def test_the_house_is_told_when_a_run_is_accepted_and_when_it_has_ended(made: Desk) -> None:
