@@ -569,10 +569,5 @@ def _clear(fits: LineFits, line: int) -> Array:
 
 
 def _of(each: _Candidate, kept: Mask) -> _Candidate:
-    return each._replace(
-        rows=each.rows[kept],
-        own=each.own[kept],
-        explains=each.explains[kept],
-        needed=each.needed[kept],
-        sure=each.sure[kept],
-    )
+    of_rows = ("rows", "own", "explains", "needed", "sure")
+    return each._replace(**{name: getattr(each, name)[kept] for name in of_rows})

@@ -5,10 +5,9 @@ data classification: T2 and above take access logging). For restricted data (T4)
 read, and who has approved that: no other person reads.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -95,7 +94,6 @@ def log_access(
     what: str,
     of_results: bool = True,
     elsewhere: Path | None = None,
-    now: Callable[[], datetime] = wall_clock_utc,
 ) -> None:
     """Log a read of a run's results before they are shown; public data takes none.
 
@@ -107,7 +105,6 @@ def log_access(
         what: The address of an artifact, or the kind of result.
         of_results: Results are shown, and not only where they are.
         elsewhere: A folder of the reader's own, for a run's folder that it may not write to.
-        now: World time.
 
     Raises:
         AccessNotLogged: No log takes it.
@@ -117,7 +114,7 @@ def log_access(
         return
     if data_class == APPROVED and of_results and not _is_approved(folder, reader):
         raise AccessNotApproved(Text("access.not_approved", path=str(folder), reader=reader))
-    said = asdict(Access(utc_text(now()), reader, via, what, data_class))
+    said = asdict(Access(utc_text(wall_clock_utc()), reader, via, what, data_class))
     try:
         append_chained(folder / ACCESS_NAME, said)
     except OSError as why:

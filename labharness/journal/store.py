@@ -4,7 +4,7 @@ import math
 import sqlite3
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -94,13 +94,14 @@ class _Stream:
         return float(self.form.unpack_from(self.block, len(self.block) - self.form.size)[0])
 
 
+@dataclass(eq=False, repr=False)
 class SqliteJournal:
     """A journal in one SQLite file (WAL, synchronous FULL), with one writer.
 
     A second writer is refused at its first commit; readers in other processes see the committed
     records.
 
-    Args:
+    Attributes:
         path: The file. An existing one is continued; its run header must be the same.
         run: Facts that identify the run (seed, digests, epoch). Hashed into the chain's genesis.
         about: Facts about this process and machine (pid, path, versions). Stored beside the chain
@@ -117,48 +118,42 @@ class SqliteJournal:
         JournalDamaged: Its chain does not hold: `salvage` opens its valid beginning.
     """
 
+    path: Path
+    run: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    block_s: float = BLOCK_LAB_S
+    speed: float | None = None
+    heads: HeadKeeper | None = None
+    key: RunKey | None = None
+
     keeps = True
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        run: Mapping[str, Any] | None = None,
-        about: Mapping[str, Any] | None = None,
-        block_s: float = BLOCK_LAB_S,
-        speed: float | None = None,
-        heads: HeadKeeper | None = None,
-        key: RunKey | None = None,
-    ) -> None:
-        self.path = path
-        self._block_s = block_s
+    def __post_init__(self) -> None:
         self._queue: list[Row] = []
         self._newest_at_s = 0.0
         self._streams: list[_Stream] = []
         self._block_end_s = -math.inf
         self._failure: str | None = None
-        self._heads = heads
-        self.key = key
         self._head_due_s = -math.inf
         self._disk = Lock()  # its holder may use the database
-        with layout.sqlite_errors(path, "open"):
+        with layout.sqlite_errors(self.path, "open"):
             self._database = sqlite3.connect(
-                path, timeout=OPEN_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                self.path, timeout=OPEN_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             try:
-                self._open({**(run or {}), "format": layout.FORMAT}, about or {})
-                if speed is not None:  # virtual time stands still meanwhile
-                    make_room(self._database, path)
+                self._open({**self.run, "format": layout.FORMAT})
+                if self.speed is not None:  # virtual time stands still meanwhile
+                    make_room(self._database, self.path)
                 self._database.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_S * 1000:.0f}")
-                self._opened_ids = file_ids(path)
+                self._opened_ids = file_ids(self.path)
             except BaseException:
                 self._database.close()
                 raise
         self._thread: CommitThread | None = None
-        if speed is not None:
-            self._thread = CommitThread(self.commit, lambda: self._committed_seq, speed)
+        if self.speed is not None:
+            self._thread = CommitThread(self.commit, lambda: self._committed_seq, self.speed)
 
-    def _open(self, run: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    def _open(self, run: Mapping[str, Any]) -> None:
         execute = self._database.execute
         execute(f"PRAGMA page_size={layout.PAGE_BYTES}")  # of a new file
         mode = execute("PRAGMA journal_mode=WAL").fetchone()[0]
@@ -170,7 +165,7 @@ class SqliteJournal:
         if known is None:
             execute(layout.HEADER_TABLE)
             execute(definition())
-            parts = (("run", chain.canonical(run)), ("about", chain.canonical(about)))
+            parts = (("run", chain.canonical(run)), ("about", chain.canonical(self.about)))
             self._database.executemany("INSERT INTO header VALUES (?, ?)", parts)
         stored = execute("SELECT CAST(value AS BLOB) FROM header WHERE part = 'run'").fetchone()
         if stored != (chain.canonical(run),):
@@ -316,9 +311,9 @@ class SqliteJournal:
 
     def _keep_head(self, head: chain.Head, *, ended: bool = False) -> None:
         """Put the newest head on the disk where the run's folder is not."""
-        if self._heads is not None:
-            self._head_due_s = self._newest_at_s + self._heads.every_s
-            self._heads.keep(head, *self._headers, ended=ended)
+        if self.heads is not None:
+            self._head_due_s = self._newest_at_s + self.heads.every_s
+            self.heads.keep(head, *self._headers, ended=ended)
 
     def _write_queue(self, rows: Sequence[Row]) -> None:
         self._database.execute("BEGIN IMMEDIATE")
@@ -394,7 +389,7 @@ class SqliteJournal:
         # commit resets this bound. The thread does so at any time, hence the look for a failure
         # behind it.
         ended = math.isfinite(self._block_end_s)
-        self._block_end_s = (at_s // self._block_s + 1) * self._block_s
+        self._block_end_s = (at_s // self.block_s + 1) * self.block_s
         failure = self._failure
         if not failure and self._thread is not None and self._thread.late:
             failure = f"a commit takes more than {COMMIT_S_MAX:g} s"

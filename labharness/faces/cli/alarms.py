@@ -10,7 +10,7 @@ from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_address, chosen_lab, latched, say, say_each, warn
 from labharness.lab.doctor.latch import seen_latch, seen_owner
 from labharness.lab.wiring.alarms import channel_answers, channels, do, listed, senders
-from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Severity, described
+from labharness.safety.alarm.board import Actor, Alarm, AlarmEvent, Board, Fact, Severity, described
 from labharness.safety.alarm.outlets import ALERT_S_MAX
 
 METHODS = {
@@ -55,17 +55,16 @@ def alarms(chosen: argparse.Namespace) -> None:
     if event is AlarmEvent.TIMED_SHELVE:
         minutes = chosen.minutes or 0.0
         event = AlarmEvent.ONE_SHOT_SHELVE if chosen.once else event
-    changed = do(
-        chosen_address(chosen.lab),
-        event,
-        chosen.alarm,
-        now=wall_clock_utc(),
+    act = Fact(
+        event=event,
+        alarm=chosen.alarm,
+        at=wall_clock_utc(),
         role=Actor(chosen.role),
         who=chosen.name,
         why=chosen.reason,
         shelve_s=minutes * 60,
     )
-    for name in changed:
+    for name in do(chosen_address(chosen.lab), act):
         say(Text("cli.alarm_done", name=name, event=event.value, by=chosen.name))
 
 

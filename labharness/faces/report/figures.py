@@ -10,10 +10,7 @@ from labharness.faces.report.markup import Html, box, dot, joined, level, words_
 from labharness.faces.report.words import say
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from labharness.analysis.arrays import Array
 
 LINE_PX, LETTER_PX = 14.0, 6.2
 MARK_PX, GAP_PX = 18.0, 8.0

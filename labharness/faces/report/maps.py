@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.analysis.arrays import Array, Rows
 from labharness.faces.report import markup
 from labharness.faces.report.figures import LegendEntry, legend_parts
 from labharness.faces.report.markup import Html, el, joined
 
-Array = NDArray[np.float64]
 Cells = NDArray[np.uint8]
 
 MAP_WIDTH_PX, MAP_HEIGHT_PX = 340.0, 350.0
@@ -71,8 +71,8 @@ class Grid:
         y: Middle of each row.
     """
 
-    columns: NDArray[np.intp]
-    rows: NDArray[np.intp]
+    columns: Rows
+    rows: Rows
     x: Array
     y: Array
 
@@ -105,7 +105,7 @@ class Classes:
     title: str
     names: Sequence[str]
     colours: Sequence[str]
-    index: NDArray[np.intp]
+    index: Rows
 
 
 def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
@@ -345,7 +345,7 @@ def grid_of(places: SpotLayout) -> Grid | None:
     return Grid(columns, rows, x, y)
 
 
-def _levels(values: Array) -> tuple[NDArray[np.intp], Array]:
+def _levels(values: Array) -> tuple[Rows, Array]:
     order = np.argsort(values, kind="stable")
     steps = np.diff(values[order])
     new = steps > APART_SHARE * steps.max(initial=0.0)

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labharness.analysis.analysed import Analysed
+from labharness.analysis.arrays import Array
 from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine, place_columns
 from labharness.analysis.photoluminescence import PlBand
@@ -20,8 +20,6 @@ from labharness.faces.report.figures import FIT_PX, Fitted, fit_parts, pairs, sp
 from labharness.faces.report.maps import Classes, MappedQuantity
 from labharness.faces.report.markup import Html, el, joined
 from labharness.faces.report.words import plain, say
-
-Array = NDArray[np.float64]
 
 In = Callable[[str], Html]
 """Returns the phrase of a key for a drawing: in both languages, or in one."""

@@ -181,7 +181,7 @@ def prove_sources(lab: Lab) -> None:
         _prove_reasons(lab, port, left)
         heard = bus.record.frames if bus.record is not None else []
         frames = [sent.frame for sent in left]
-        if bus.faults.any_ever():
+        if bus.faults.injected:
             rest = iter(frames)
             stray = next((frame for frame in heard if frame not in rest), None)
         else:

@@ -6,6 +6,7 @@ One JSON object a line each way; a request is answered before the next one is.
 import select
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -31,10 +32,11 @@ class NoOwner(LabError, ConnectionError, code="no_owner"):
     """No process owns the line, or it does not answer; the message says which."""
 
 
+@dataclass(eq=False)
 class LineControl:
     """One conversation with the owner of a line, for a terminal.
 
-    Args:
+    Attributes:
         state_dir: The lab's state directory.
         late: Functions to call after so many seconds without an answer, the soonest first: a
             person may know why. They are asked for as time goes on.
@@ -47,17 +49,14 @@ class LineControl:
         PermissionError: This account may not know whether one does.
     """
 
-    def __init__(
-        self,
-        state_dir: Path,
-        late: Late = (),
-        name: str = local.CONTROL,
-        absent: str = "control.nobody",
-        answer_s_max: float = ANSWER_S_MAX,
-    ) -> None:
-        self._late = late
-        self._answer_s_max = answer_s_max
-        path = state_dir / name
+    state_dir: Path
+    late: Late = ()
+    name: str = local.CONTROL
+    absent: str = "control.nobody"
+    answer_s_max: float = ANSWER_S_MAX
+
+    def __post_init__(self) -> None:
+        path = self.state_dir / self.name
         if not local.SUPPORTED:
             raise NoOwner(Text("control.unsupported"))
         try:
@@ -66,9 +65,9 @@ class LineControl:
             text = f"{why.strerror}: the line is driven by the account that this folder belongs to"
             raise PermissionError(why.errno, text, str(path)) from None
         except OSError as why:
-            text = Text(absent, path=str(path), why=why.strerror or str(why))
+            text = Text(self.absent, path=str(path), why=why.strerror or str(why))
             raise NoOwner(text) from None
-        self._socket.settimeout(answer_s_max)
+        self._socket.settimeout(self.answer_s_max)
         self._lines = self._socket.makefile("rb")
 
     def ask(self, **asked: object) -> dict[str, Any]:
@@ -80,14 +79,14 @@ class LineControl:
         try:
             self._socket.sendall(line_of(asked))
             waited_s = 0.0
-            for at_s, tell in self._late:
+            for at_s, tell in self.late:
                 if select.select([self._socket], [], [], at_s - waited_s)[0]:
                     break
                 waited_s = at_s
                 tell()
             text = self._lines.readline(16 * LINE_BYTES_MAX)
         except TimeoutError:
-            raise NoOwner(Text("control.slow", most_s=self._answer_s_max)) from None
+            raise NoOwner(Text("control.slow", most_s=self.answer_s_max)) from None
         except OSError as why:
             raise NoOwner(Text("control.gone_why", why=why.strerror)) from None
         if not text.endswith(b"\n"):

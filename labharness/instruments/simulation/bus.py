@@ -176,10 +176,6 @@ class BusFaults(_Noted):
         shares = self.lost_share + self.garbled_share + self.late_share
         return shares + self.foreign_share + self.doubled_share + self.reordered_share > 0
 
-    def any_ever(self) -> bool:
-        """Return whether a fault of this bus was ever set."""
-        return self.injected
-
 
 @dataclass(slots=True)
 class WireRecord:
@@ -198,37 +194,33 @@ class WireRecord:
         return [data for _, heard, data in self.passed if heard]
 
 
+@dataclass(eq=False)
 class SimulatedBus:
     """The remote end of a loopback link.
 
     The instrument acts when the request is sent. The last byte of its reply arrives after the
     request's wire time, the instrument's latency and the reply's wire time.
 
-    Args:
+    Attributes:
         env: The plant's world; it is brought up to date before each frame.
         faces: The instruments on this bus.
         baud: Line speed; 0 for a link without wire time (TCP).
         chance: Source of garbage.
     """
 
-    def __init__(
-        self,
-        env: LoopEnvironment,
-        faces: Sequence[Face],
-        *,
-        baud: int,
-        chance: random.Random,
-    ) -> None:
-        self._env = env
-        self._faces = tuple(faces)
-        self._byte_s = BITS_PER_CHARACTER / baud if baud else 0.0
-        self._chance = chance
+    env: LoopEnvironment
+    faces: Sequence[Face]
+    baud: int
+    chance: random.Random
+
+    def __post_init__(self) -> None:
+        self._byte_s = BITS_PER_CHARACTER / self.baud if self.baud else 0.0
         self._whole: set[bytes] = set()  # frames that were found whole
         self._buffer = b""
         self._buffer_s = 0.0  # time at which its last byte arrived
         self._gap_s = 0.0
-        if baud and self._faces[0].gap_characters:
-            self._gap_s = max(self._faces[0].gap_characters * self._byte_s, GAP_S_MIN)
+        if self.baud and self.faces[0].gap_characters:
+            self._gap_s = max(self.faces[0].gap_characters * self._byte_s, GAP_S_MIN)
         self._before = b""  # the last reply on these wires
         self._held: tuple[bytes, Callable[[bytes], None]] | None = None
         self.faults = BusFaults()
@@ -239,15 +231,15 @@ class SimulatedBus:
         if self.faults.cut:
             return
         if self.faults.echo:
-            self._env.post_at(self._env.sync() + len(data) * self._byte_s, deliver, data)
+            self.env.post_at(self.env.sync() + len(data) * self._byte_s, deliver, data)
         if not self._buffer and self._is_whole(data):
             self._ask(data, deliver)  # mostly one whole frame
             return
-        silent_s = self._env.loop.time() - self._buffer_s
+        silent_s = self.env.loop.time() - self._buffer_s
         ended = self._gap_s and silent_s > self._gap_s
         buffer = data if ended else self._buffer + data
         while buffer:
-            length = self._faces[0].frame_length(buffer)
+            length = self.faces[0].frame_length(buffer)
             if not length:
                 break
             frame, buffer = buffer[:length], buffer[length:]
@@ -256,13 +248,13 @@ class SimulatedBus:
             buffer = b""
         self._buffer = buffer
         if buffer:
-            self._buffer_s = self._env.loop.time() + len(buffer) * self._byte_s
+            self._buffer_s = self.env.loop.time() + len(buffer) * self._byte_s
 
     def _is_whole(self, data: bytes) -> bool:
         """Return whether bytes are one frame; most are asked again each second."""
         if data in self._whole:
             return True
-        if not 0 < self._faces[0].frame_length(data) == len(data):
+        if not 0 < self.faces[0].frame_length(data) == len(data):
             return False
         if len(self._whole) >= FRAMES_KNOWN_MAX:
             self._whole.clear()
@@ -270,11 +262,11 @@ class SimulatedBus:
         return True
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
-        now_s = self._env.sync()
+        now_s = self.env.sync()
         faults = self.faults
         refusal = None
         if faults.present:
-            if faults.lost_share and self._chance.random() < faults.lost_share:
+            if faults.lost_share and self.chance.random() < faults.lost_share:
                 return
             refusal = self._refusal(frame)
             if refusal is not None and faults.write_lost:
@@ -282,7 +274,7 @@ class SimulatedBus:
                 return
         if self.record is not None:
             self.record.passed.append((now_s, True, frame))
-        for face in self._faces:
+        for face in self.faces:
             reply = face.receive(frame) if refusal is None else refusal
             if reply is not None:
                 delay_s = (len(frame) + len(reply)) * self._byte_s + face.latency_s
@@ -298,7 +290,7 @@ class SimulatedBus:
         faults = self.faults
         if not (faults.write_lost or faults.write_refused or faults.writes_refused):
             return None
-        refusals = (face.refusal(frame) for face in self._faces)
+        refusals = (face.refusal(frame) for face in self.faces)
         refusal = next((each for each in refusals if each is not None), None)
         if refusal is not None and faults.write_refused and not faults.write_lost:
             faults.write_refused -= 1
@@ -313,7 +305,7 @@ class SimulatedBus:
             return
         if faults.reply_garbled:
             faults.reply_garbled -= 1
-            reply = self._chance.randbytes(len(reply))
+            reply = self.chance.randbytes(len(reply))
         if faults.reply_late_s:
             delay_s += faults.reply_late_s
         if faults.noisy or self._held is not None:
@@ -325,13 +317,13 @@ class SimulatedBus:
     def _deliver(self, reply: bytes, at_s: float, deliver: Callable[[bytes], None]) -> None:
         if self.record is not None:
             self.record.passed.append((at_s, False, reply))
-        self._env.post_at(at_s, deliver, reply)
+        self.env.post_at(at_s, deliver, reply)
 
     def _disturb(
         self, reply: bytes, now_s: float, delay_s: float, deliver: Callable[[bytes], None]
     ) -> None:
         """Draw each disturbance by its share; one reply may get several."""
-        faults, drawn = self.faults, self._chance.random
+        faults, drawn = self.faults, self.chance.random
         held, self._held = self._held, None
         if faults.foreign_share > drawn() and self._before:
             self._deliver(self._before, now_s + 0.5 * delay_s, deliver)
@@ -340,7 +332,7 @@ class SimulatedBus:
             late_s = drawn() * faults.late_s_max
             self._deliver(reply, now_s + delay_s + late_s, deliver)
         if faults.garbled_share > drawn():
-            reply = self._chance.randbytes(len(reply))
+            reply = self.chance.randbytes(len(reply))
         if faults.late_share > drawn():
             delay_s += drawn() * faults.late_s_max
         if faults.reordered_share > drawn():

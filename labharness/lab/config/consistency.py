@@ -148,22 +148,23 @@ def ineffective_bounds(envelope: Envelope, instruments: Sequence[Instrument]) ->
             yield Text("agree.never", who=who, bound=said, so=so, channel=name, low=low, high=high)
 
 
+def _rows(envelope: Envelope) -> Iterator[tuple[str, Iterable[object]]]:
+    for lock in envelope.interlocks:
+        yield f"interlock {lock.name!r}", (*lock.require, *lock.forbid, lock.during)
+    for plausible in envelope.plausible:
+        yield f"plausible {plausible.name!r}", (*plausible.during, plausible.expects)
+    for limit in envelope.limits.values():
+        yield f"limit {limit.channel}: foreign_while", (limit.foreign_while,)
+    for procedure in envelope.procedures.values():
+        yield f"procedure {procedure.name!r}", (*procedure.when, procedure.unless)
+    yield from ((f"purge: {name}", states) for name, states in envelope.purge.present.items())
+    if envelope.purge.leak_check:
+        yield "the leak check", envelope.purge.leak_check.isolated
+
+
 def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:
     """Return every bound on a reading with the row that states it."""
-    rows: list[tuple[str, Iterable[object]]] = []
-    for lock in envelope.interlocks:
-        rows.append((f"interlock {lock.name!r}", (*lock.require, *lock.forbid, lock.during)))
-    for plausible in envelope.plausible:
-        rows.append((f"plausible {plausible.name!r}", (*plausible.during, plausible.expects)))
-    for limit in envelope.limits.values():
-        rows.append((f"limit {limit.channel}: foreign_while", (limit.foreign_while,)))
-    for procedure in envelope.procedures.values():
-        rows.append((f"procedure {procedure.name!r}", (*procedure.when, procedure.unless)))
-    for contaminant, states in envelope.purge.present.items():
-        rows.append((f"purge: {contaminant}", states))
-    check = envelope.purge.leak_check
-    rows.append(("the leak check", check.isolated if check else ()))
-    for who, bounds in rows:
+    for who, bounds in _rows(envelope):
         yield from ((who, each) for each in bounds if isinstance(each, Bound))
     for trip in envelope.trips:
         yield f"trip {trip.name!r}", Bound(trip.channel, trip.low, trip.high)

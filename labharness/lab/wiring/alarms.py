@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,18 +104,8 @@ def listed(place: LabAddress, now: datetime) -> tuple[Board, tuple[Alarm, ...], 
     return board, tuple(sorted(kept, key=lambda alarm: alarm.gravity)), file.damaged
 
 
-def do(
-    place: LabAddress,
-    event: AlarmEvent,
-    name: str,
-    *,
-    now: datetime,
-    role: Actor,
-    who: str,
-    why: str,
-    shelve_s: float = 0.0,
-) -> tuple[str, ...]:
-    """Act on one alarm, or acknowledge all; return the alarms that were changed.
+def do(place: LabAddress, act: Fact) -> tuple[str, ...]:
+    """Act on one alarm, or acknowledge `ALL`; return the alarms that were changed.
 
     To acknowledge a first-out also acknowledges the alarms that followed it. A process that owns
     the line sees it with its next poll.
@@ -123,12 +114,12 @@ def do(
         NotDone: There is no such alarm, or its state, its severity or the role forbids it, or the
             name misleads.
     """
-    if misleads := bad_name(who):
+    if misleads := bad_name(act.who):
         raise NotDone(misleads)
-    file = AlarmFile(_path(place))
-    board, ended = _board(file, now)
+    file, name = AlarmFile(_path(place)), act.alarm
+    board, ended = _board(file, act.at)
     names: Sequence[str] = (name,)
-    if event is AlarmEvent.ACKNOWLEDGE:
+    if act.event is AlarmEvent.ACKNOWLEDGE:
         names = [each for each in _named(board, name) if not board.alarms[each].state.acked]
         if not names:
             if name != ALL and name not in board.alarms:
@@ -136,10 +127,7 @@ def do(
             raise NotDone("alarms.all_acknowledged", name=name)
     elif name not in board.alarms:
         raise NotDone(_unknown(board, name))
-    facts = [
-        Fact(event=event, alarm=each, at=now, role=role, who=who, why=why, shelve_s=shelve_s)
-        for each in names
-    ]
+    facts = [replace(act, alarm=each) for each in names]
     for fact in facts:
         taken = take(board, fact)
         if taken.refusal:

@@ -193,6 +193,7 @@ def _heeded(payload: Mapping[str, Any], kind: MessageType) -> Mapping[str, Any]:
 def submission_of(payload: TaskSubmit) -> Submission:
     """Return the request in a ``task_submit``, independent of the message format."""
     constraints, expected = payload.constraints, payload.expected_output
+    parts = {"payload": payload, "constraints": constraints, "expected_output": expected}
     return Submission(
         caller_id=payload.caller_id,
         capability=payload.capability,
@@ -208,15 +209,7 @@ def submission_of(payload: TaskSubmit) -> Submission:
         output_schema=expected.output_schema if expected else None,
         context=payload.context,
         newer=payload.is_newer,
-        unknown={
-            name: tuple(part.model_extra or ())
-            for name, part in (
-                ("payload", payload),
-                ("constraints", constraints),
-                ("expected_output", expected),
-            )
-            if part is not None
-        },
+        unknown={name: tuple(part.model_extra or ()) for name, part in parts.items() if part},
     )
 
 

@@ -183,9 +183,7 @@ def _row(spot: dict[str, Any], seen: "SpotEvidence", layers: int | None) -> dict
     fit, silicon, la = seen.fit, seen.silicon, seen.la_over_e
     offset_cm1 = 0.0 if silicon is None else silicon.offset_cm1
     return {
-        "x_um": spot["x_um"],
-        "y_um": spot["y_um"],
-        "exposure_s": spot["exposure_s"],
+        **{name: spot[name] for name in ("x_um", "y_um", "exposure_s")},
         "layer_count": layers,
         "peak_distance_cm1": fit.separation_cm1,
         "peak_distance_sigma_cm1": fit.separation_sigma_cm1,

@@ -29,7 +29,7 @@ IGNORED_MAX: Final = 20
 NAME_CHARACTERS: Final = 160
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Session:
     """A session from its first event to its last.
 

@@ -16,7 +16,7 @@ def test_swapped_ports_are_named_before_the_safe_state_leaves(
     def swapped(lab: Lab) -> None:
         assert lab.simulated is not None
         one, other = (lab.simulated.buses[each] for each in ("heat", "hydrogen"))
-        one._faces, other._faces = other._faces, one._faces
+        one.faces, other.faces = other.faces, one.faces
         labs.append(lab)
 
     monkeypatch.setattr(idle_line, "Lab", lab_with(swapped))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -200,15 +201,8 @@ def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
         gone(path)
         plant_fault("estop_open")(watched.lab)
         await asyncio.sleep(400)
-        do(
-            short_plan,
-            AlarmEvent.ACKNOWLEDGE,
-            ESTOP,
-            now=NOW,
-            role=Actor.OPERATOR,
-            who="Ada",
-            why="seen",
-        )
+        act = Fact(event=AlarmEvent.ACKNOWLEDGE, alarm=ESTOP, at=NOW, role=Actor.OPERATOR)
+        do(short_plan, replace(act, who="Ada", why="seen"))
         await asyncio.sleep(400)
 
     watched = watch(short_plan, tmp_path / "during", work, channels=LEVELS)
@@ -363,17 +357,16 @@ def test_an_alarm_whose_shelf_has_ended_while_nobody_watched_is_shelved_anew(
     AlarmFile(short_plan.state_dir / "alarms.jsonl").append([warm])
 
     def shelve(minutes: float) -> None:
-        done = do(
-            short_plan,
-            AlarmEvent.TIMED_SHELVE,
-            "warm",
-            now=began + timedelta(minutes=minutes),
+        act = Fact(
+            event=AlarmEvent.TIMED_SHELVE,
+            alarm="warm",
+            at=began + timedelta(minutes=minutes),
             role=Actor.OPERATOR,
             who="Ada",
             why="known",
             shelve_s=600.0,
         )
-        assert done == ("warm",)
+        assert do(short_plan, act) == ("warm",)
 
     def until(minutes: float) -> datetime | None:
         _, (alarm,), _ = listed(short_plan, began + timedelta(minutes=minutes))
@@ -420,7 +413,8 @@ def test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal(
         plant_fault("outlet_blocked")(watched.lab)
         await asyncio.sleep(45)
         now = watched.lab.clock.utc()
-        do(plan, event, name, now=now, role=role, who="Ada", why="known", shelve_s=600.0)
+        act = Fact(event=event, alarm=name, at=now, role=role, shelve_s=600.0)
+        do(plan, replace(act, who="Ada", why="known"))
         await asyncio.sleep(5)
         assert watched.alarms.board.alarms[name].state.suppressed_or_shelved
 

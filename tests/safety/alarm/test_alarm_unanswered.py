@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -170,16 +171,8 @@ def test_who_acknowledges_or_gives_up_ends_the_calls_for_a_line_that_was_left(
 
     def acknowledge(watched: Watched) -> None:
         now = watched.lab.clock.utc()
-        who, why = "Ada", "on my way"
-        do(
-            short_plan,
-            AlarmEvent.ACKNOWLEDGE,
-            ESTOP,
-            now=now,
-            role=Actor.OPERATOR,
-            who=who,
-            why=why,
-        )
+        act = Fact(event=AlarmEvent.ACKNOWLEDGE, alarm=ESTOP, at=now, role=Actor.OPERATOR)
+        do(short_plan, replace(act, who="Ada", why="on my way"))
 
     said, took_s = ended_by(acknowledge, tmp_path / "known")
     assert (len(said), round(took_s)) == (1, 100)

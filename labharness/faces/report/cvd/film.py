@@ -17,10 +17,7 @@ from labharness.faces.report.quantities import quantities, unit_text
 from labharness.faces.report.words import both, known, phrase, say
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from labharness.analysis.arrays import Array
 
 SIX_OR_MORE: Final = 6
 NAMED_SPOTS_MAX: Final = 60
@@ -48,7 +45,7 @@ def film(facts: RunFacts, *, whole: bool = True) -> Html:
         bars=share_bars(shared["of_film"]) if bars else "",
         map=_map(spots) if spots else "",
         whole=whole,
-        fit=_fit(facts, found) if spots and whole else None,
+        fit=_fit(facts) if spots and whole else None,
         spots=[list(_spot_cells(at, each)) for at, each in enumerate(spots, 1)] if whole else (),
     )
 
@@ -125,7 +122,7 @@ def _spot_cells(index: int, spot: Mapping[str, Any]) -> Iterator[object]:
         yield "–" if spot[name] is None else markup.significant(spot[name], 3)
 
 
-def _fit(facts: RunFacts, found: Mapping[str, Any]) -> tuple[Html, Html] | None:
+def _fit(facts: RunFacts) -> tuple[Html, Html] | None:
     """Draw the fit of the clearest spot, with the sentence on it; None without its spectrum."""
     import numpy as np
 
