@@ -23,17 +23,17 @@ CODE = (*RUNS, "tests", "benchmarks")
 LINES_MAX = 700  # a file is cut by idea, not by count
 
 WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
-    "analysis": 5840,
-    "chaos": 1510,
+    "analysis": 5825,
+    "chaos": 1505,
     "core": 1985,
-    "faces": 11100,
-    "instruments": 3040,
-    "journal": 1585,
-    "lab": 9405,
-    "line": 2695,
-    "protocols": 970,
-    "safety": 4485,
-    "work": 10105,
+    "faces": 11055,
+    "instruments": 3025,
+    "journal": 1575,
+    "lab": 9325,
+    "line": 2680,
+    "protocols": 955,
+    "safety": 4460,
+    "work": 10030,
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14
