@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -14,9 +13,8 @@ from labharness.lab import BadLabFile, Lab, read_lab
 from labharness.lab.config.hazards import read_hazards, record_proof
 from labharness.work.admission.risk import safe_in_time
 from left_alone import HAZARDS, hazards, is_refused, on_their_own, unattended
-from rig import SOON, Ran, accepted
+from rig import SOON, Run, accepted
 
-Run = Callable[..., Ran]
 TODAY = date(2026, 1, 1)  # the day of every virtual run
 OVER_HEAT = "independent over-temperature limiter on its own thermocouple, opens the mains"
 
