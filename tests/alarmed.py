@@ -18,7 +18,6 @@ from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.line import LineAlarms
-from labharness.safety.alarm.board import Severity
 from labharness.safety.alarm.outlets import AlarmFile, AlertChannel, Channels, NullSenders
 from rig import SAFE_TABLE, approved_copy
 
@@ -58,6 +57,11 @@ class Watched:
             await asyncio.sleep(0.02)
 
 
+def journal_in(folder: Path) -> SqliteJournal:
+    folder.mkdir(exist_ok=True)
+    return SqliteJournal(folder / "journal.sqlite")
+
+
 @asynccontextmanager
 async def watching(
     plan: LabPlan,
@@ -66,7 +70,7 @@ async def watching(
     senders: Channels | None = None,
 ) -> AsyncIterator[Watched]:
     """Arm a line, with its alarms wired, and close it at the end."""
-    with SqliteJournal(folder / "journal.sqlite") as journal:
+    with journal_in(folder) as journal:
         clock = Clock(asyncio.get_running_loop())
         lab = Lab(plan, clock=clock, chance=Chance(1), journal=journal)
         alarms = LineAlarms(
@@ -106,7 +110,6 @@ def watch(
                 await afterwards(watched)
         return watched
 
-    folder.mkdir(exist_ok=True)
     return run(main(), VirtualLoop() if speed is None else PacedLoop(speed))
 
 
@@ -166,14 +169,6 @@ def silent_server() -> Iterator[str]:
 
 
 ESTOP = "emergency_stop_loop/box.estop_closed"
-
-
-LEVELS = (
-    AlertChannel(name="mail"),
-    AlertChannel(name="chat", severities=frozenset({Severity.CRITICAL})),
-    AlertChannel(name="boss", level=1),
-    AlertChannel(name="chief", level=2),
-)
 
 
 def after(act: Act, minutes: float) -> Callable[[Watched], Awaitable[None]]:

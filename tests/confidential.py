@@ -8,9 +8,8 @@ from typing import Any
 from canary import CANARY, NUMBER
 from labharness.core.files.data_key import make_data_key
 from labharness.lab import LabPlan
-from rig import EXAMPLE, HERE, approved_copy
+from rig import EXAMPLE, IV, approved_copy
 
-IV = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 CALLEE_ID = "iv-bench-simulated"
 CALLER = "alpha"
 PAPER = f"""# Results

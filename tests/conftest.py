@@ -246,15 +246,15 @@ def play(
 
 
 @pytest.fixture
-def run_task(simulated_lab: Bench) -> Callable[..., Ran]:
-    """Run a task on any lab in virtual time, with faults at chosen moments.
+def run_task(simulated_lab: Bench, short_plan: LabPlan) -> Callable[..., Ran]:
+    """Run a task on a lab, else on the short line, in virtual time, with faults at chosen moments.
 
     A run that failed is watched until its furnace is below 600 °C, not 60: half of all that such a
     run takes would be its cooling, which the tests that ask for it see by other ways.
     """
 
     def run(
-        plan: LabPlan,
+        plan: LabPlan | None = None,
         submit: tuple[HcpMessage, TaskSubmit] | None = None,
         *,
         seed: int = 1,
@@ -264,6 +264,7 @@ def run_task(simulated_lab: Bench) -> Callable[..., Ran]:
         max_duration: str | None = None,
         abort: tuple[str, float] | None = None,
     ) -> Ran:
+        plan = plan or short_plan
         warm = replace(plan, cold=dict.fromkeys(plan.cold, 600.0))
         bench = simulated_lab.on(warm, seed=seed)
         bench.inject(prepare)

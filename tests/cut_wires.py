@@ -1,8 +1,8 @@
 """A simulated wire that is cut and mended."""
 
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab
 
 
 def cut(lab: Lab, port: str, *, off: bool = True) -> None:
-    assert lab.simulated is not None
-    lab.simulated.buses[port].faults.cut = off
+    simulated_of(lab).buses[port].faults.cut = off

@@ -4,6 +4,7 @@ import json
 import random
 from typing import Any
 
+from faced import exchange
 from hand_clock import Clock
 from labharness.core.vocabulary import Request
 from labharness.instruments.simulation import LoopEnvironment
@@ -44,10 +45,7 @@ class Bench:
 
     def exchange(self, request: Request) -> bytes:
         self.env.sync()
-        reply = self.face.receive(request.frame)
-        assert reply is not None
-        assert request.reply.take(reply, PLACEHOLDER) == len(reply)
-        return reply
+        return exchange(request, self.face, PLACEHOLDER)
 
     def read(self, name: str) -> float:
         scan = next(each for each in self.driver.scans() if each.name == name)

@@ -160,17 +160,25 @@ def within(found: float, said: Range) -> bool:
     return said[0] / FACTOR <= found <= FACTOR * said[1]
 
 
-def follow(heater: Heater, target_c: float, c_per_min: float) -> Callable[[float], None]:
+def follow(
+    heater: Heater,
+    target_c: float,
+    c_per_min: float,
+    begin_c: float = ROOM_C,
+    *,
+    band_c: float = 20.0,
+    slow_s: float = 300.0,
+) -> Callable[[float], None]:
     """Return a PI controller that follows a ramp."""
-    setpoint_c, integral = ROOM_C, 0.0
+    setpoint_c, integral = begin_c, 0.0
 
     def control(dt_s: float) -> None:
         nonlocal setpoint_c, integral
         setpoint_c = min(target_c, setpoint_c + c_per_min / 60.0 * dt_s)
         error_c = setpoint_c - heater.temperature_c
-        power = error_c / 20.0 + integral
+        power = error_c / band_c + integral
         if 0.0 <= power <= 1.0:
-            integral += error_c / 20.0 / 300.0 * dt_s
+            integral += error_c / band_c / slow_s * dt_s
         heater.power_fraction = power
 
     return control

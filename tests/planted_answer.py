@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_ANSWER = (
+BUGS = (
     PlantedBug(
         "steps between classes as rigid as the table's",
         "labharness.analysis.census",

@@ -3,7 +3,7 @@
 from planted_bug import PlantedBug
 
 SPANS = "test_spans_lie_within_their_parents_and_hold_no_word_of_a_caller"
-AT_THE_BROKER = (
+BUGS = (
     PlantedBug(
         "property that cannot be read ends the connection",
         "labharness.faces.broker.lenient:_read",

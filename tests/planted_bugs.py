@@ -2,68 +2,17 @@
 
 A promise without such a control proves nothing: a crash test once passed here with the protection
 removed. A bug names a symbol and what becomes of it in a copy; if that is not there any more,
-the list is wrong and says so.
+the list is wrong and says so. ``BUGS`` of each module ``planted_*`` are planted.
 """
 
-from planted_answer import IN_THE_ANSWER
-from planted_broker import AT_THE_BROKER
+from importlib import import_module
+from pathlib import Path
+
 from planted_bug import PlantedBug
-from planted_callers import TO_CALLERS
-from planted_commands import OF_COMMANDS
-from planted_confidential import OF_CONFIDENTIAL_DATA
-from planted_documents import IN_DOCUMENTS
-from planted_doors import AT_THE_OTHER_DOORS
-from planted_envelopes import IN_THE_ENVELOPES
-from planted_gate import IN_THE_GATE
-from planted_growth import IN_THE_GROWTH
-from planted_guard import IN_THE_GUARD
-from planted_house import IN_THE_HOUSE
-from planted_in_step import IN_STEP
-from planted_journal import IN_THE_JOURNAL
-from planted_labs import IN_THE_SMALL_LABS
-from planted_latch import IN_LATCH_AND_LOCK
-from planted_proof import IN_THE_PROOF
-from planted_retention import OF_RETENTION
-from planted_rights import IN_THE_RIGHTS
-from planted_spectra import IN_SPECTRA
-from planted_stored import IN_STORED_SPECTRA
-from planted_tasks import IN_THE_TASKS
-from planted_texts import IN_THE_TEXTS
-from planted_together import KEPT_TOGETHER
-from planted_watch import IN_THE_WATCH
-from planted_words import IN_THE_WORDS
-from planted_work import IN_WORK_THAT_SURVIVES
 
 __all__ = ["PlantedBug"]  # passed on
 
-PLANTED = (
-    *OF_COMMANDS,
-    *OF_CONFIDENTIAL_DATA,
-    *IN_DOCUMENTS,
-    *IN_THE_ENVELOPES,
-    *IN_THE_GATE,
-    *IN_THE_GROWTH,
-    *IN_THE_GUARD,
-    *IN_STEP,
-    *IN_THE_JOURNAL,
-    *IN_THE_SMALL_LABS,
-    *IN_LATCH_AND_LOCK,
-    *IN_THE_PROOF,
-    *IN_THE_HOUSE,
-    *IN_SPECTRA,
-    *IN_STORED_SPECTRA,
-    *IN_THE_TASKS,
-    *KEPT_TOGETHER,
-    *TO_CALLERS,
-    *AT_THE_BROKER,
-    *AT_THE_OTHER_DOORS,
-    *OF_RETENTION,
-    *IN_THE_RIGHTS,
-    *IN_THE_TEXTS,
-    *IN_THE_WATCH,
-    *IN_THE_WORDS,
-    *IN_THE_ANSWER,
-    *IN_WORK_THAT_SURVIVES,
+BUGS = (
     PlantedBug(
         "procedure step not verified",
         "labharness.line.trip_response:TripResponse._states",
@@ -542,5 +491,17 @@ PLANTED = (
         "(*rest, blocks[-1])",
         "test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once",
         detector="byte log",
+    ),
+)
+
+_FILES = sorted(each.stem for each in Path(__file__).parent.glob("planted_*.py"))
+
+PLANTED: tuple[PlantedBug, ...] = (
+    *BUGS,
+    *(
+        bug
+        for name in _FILES
+        if name != __name__
+        for bug in getattr(import_module(name), "BUGS", ())
     ),
 )

@@ -4,7 +4,7 @@ from planted_bug import PlantedBug
 
 AUDIENCE = "test_no_caller_hears_who_else_there_is"
 
-TO_CALLERS = (
+BUGS = (
     PlantedBug(
         "stranger who is told the ids of all callers",
         "labharness.faces.service.audience:_told",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-OF_COMMANDS = (
+BUGS = (
     PlantedBug(
         "command of several frames shown by one read-back",
         "labharness.line.command:Writer._read_back",

@@ -7,7 +7,7 @@ TRIPPED = "test_a_trip_makes_the_line_safe_and_is_recorded_though_the_key_is_los
 TOLD = "test_what_is_told_of_a_confidential_task_is_named_in_the_table"
 TAKEN = "test_a_house_carries_a_confidential_task_out_and_keeps_none_of_it_in_clear"
 
-OF_CONFIDENTIAL_DATA = (
+BUGS = (
     PlantedBug(
         "artifact written in clear",
         "labharness.journal.artifacts:Artifacts._write",

@@ -4,7 +4,7 @@ from planted_bug import PlantedBug
 
 HERE = "labharness.work.capability.document_analysis"
 
-IN_DOCUMENTS = (
+BUGS = (
     PlantedBug(
         "reader of documents without a limit of memory",
         f"{HERE}.reading:_confine",

@@ -4,7 +4,7 @@ from planted_bug import PlantedBug
 
 HTTP = "labharness.faces.service.artifact_pages"
 
-AT_THE_OTHER_DOORS = (
+BUGS = (
     PlantedBug(
         "artifact over HTTP for whoever has an account",
         f"{HTTP}:ArtifactPages.page",

@@ -3,7 +3,7 @@
 from planted_bug import PlantedBug
 
 SHIPPED = "envelopes/labharness_envelopes/lines/cvd_mos2.toml"
-IN_THE_ENVELOPES = (
+BUGS = (
     PlantedBug(
         "channel forgotten in a procedure",
         f"{SHIPPED}:[procedures.relieve_pressure]",

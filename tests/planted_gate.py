@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_GATE = (
+BUGS = (
     PlantedBug(
         "limit check removed",
         "labharness.safety.kernel.judging:judge",

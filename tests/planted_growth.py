@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_GROWTH = (
+BUGS = (
     PlantedBug(
         "sulfur cut off at the end of the dwell",
         "labharness.work.capability.cvd.recipe:growth_facts",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_GUARD = (
+BUGS = (
     PlantedBug(
         "a guard that tries in vain told by nobody",
         "labharness.lab.doctor.machine:look",

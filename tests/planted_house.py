@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_HOUSE = (
+BUGS = (
     PlantedBug(
         "agreement used twice",
         "labharness.lab.wiring.approvals:ApprovalFolder._pending",

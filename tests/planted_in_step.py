@@ -4,7 +4,7 @@ from planted_bug import PlantedBug
 
 PORT = "labharness.safety.guard.port:Port."
 
-IN_STEP = (
+BUGS = (
     PlantedBug(
         "proof of step skipped",
         f"{PORT}_answered",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_JOURNAL = (
+BUGS = (
     PlantedBug(
         "damaged journal continued",
         "labharness.journal.store:SqliteJournal._must_hold",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_SMALL_LABS = (
+BUGS = (
     PlantedBug(
         "furnace left hot after an annealing",
         "labharness.work.capability.annealing.__init__:_steps",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_LATCH_AND_LOCK = (
+BUGS = (
     PlantedBug(
         "latch that is a dangling link taken for none",
         "labharness.safety.guard.latch:Latch.__init__",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_PROOF = (
+BUGS = (
     PlantedBug(
         "armed with a procedure that leaves a heater on",
         "labharness.lab.config.lab_plan:LabPlan.check",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-OF_RETENTION = (
+BUGS = (
     PlantedBug(
         "run that never ended, removed",
         "labharness.lab.operate.retention:_kept",

@@ -4,7 +4,7 @@ from planted_bug import PlantedBug
 
 FILES = "labharness.lab.house.screening:LabFiles"
 
-IN_THE_RIGHTS = (
+BUGS = (
     PlantedBug(
         "hours held against the beginning of a run alone",
         "labharness.core.vocabulary.hours:Hours.cover",

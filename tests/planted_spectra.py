@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_SPECTRA = (
+BUGS = (
     PlantedBug(
         "highest unexplained line ignored",
         "labharness.analysis.material:_Naming._holds",

@@ -4,7 +4,7 @@ from planted_bug import PlantedBug
 
 HERE = "labharness.work.capability.raman_characterization"
 
-IN_STORED_SPECTRA = (
+BUGS = (
     PlantedBug(
         "bare places that count for no part of a film",
         f"{HERE}.stored:judged",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_TASKS = (
+BUGS = (
     PlantedBug(
         "event that was heard before taken for news",
         "labharness.faces.caller.task_state:_event",

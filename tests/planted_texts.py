@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_TEXTS = (
+BUGS = (
     PlantedBug(
         "journal keeps a sentence without its code",
         "labharness.journal.chain",
@@ -74,14 +74,14 @@ IN_THE_TEXTS = (
         "labharness.lab.config.lab_plan:read_lab",
         "wrong += consistency.missing_watches(line, instruments)",
         "",
-        "test_rows_on_what_is_not_read_are_told_of_together",
+        "test_all_that_is_wrong_is_told_of_together",
     ),
     PlantedBug(
         "row of watch to paste that is stale at once",
         "labharness.lab.config.consistency:missing_watches",
         "math.ceil(2 * answer_s(period_s, scan.request)) / 2",
         "period_s / 2",
-        "test_rows_on_what_is_not_read_are_told_of_together",
+        "test_all_that_is_wrong_is_told_of_together",
     ),
     PlantedBug(
         "log that stops what writes into it",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-KEPT_TOGETHER = (
+BUGS = (
     PlantedBug(
         "submission decided without those that came with it",
         "labharness.lab.house.intake:Intake.submit_all",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_WATCH = (
+BUGS = (
     PlantedBug(
         "first command judged by a reading from before prepare",
         "labharness.line.preparing:Reconnecting.prepare",

@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_THE_WORDS = (
+BUGS = (
     PlantedBug(
         "poll that writes taken for a read",
         "labharness.core.vocabulary.frames:why_no_read",

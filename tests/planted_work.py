@@ -2,7 +2,7 @@
 
 from planted_bug import PlantedBug
 
-IN_WORK_THAT_SURVIVES = (
+BUGS = (
     PlantedBug(
         "read of an artifact that nobody logs",
         "labharness.faces.cli.records:artifact",

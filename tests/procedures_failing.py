@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from alarmed import journal_in
 from labharness.core.clock import Chance, Clock, VirtualLoop
 from labharness.core.clock import run as run_on
 from labharness.core.vocabulary import Cause, Command, Ending, Trip
-from labharness.journal import SqliteJournal
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
 from labharness.safety.guard import Latch
 from rig import SAFE_TABLE
@@ -31,8 +32,9 @@ SHUTDOWN = "immediate_shutdown"
 @asynccontextmanager
 async def energising(plan: LabPlan, folder: Path) -> AsyncIterator[Lab]:
     """Arm and start the line, give its heaters mains and the laser leave; close it at the end."""
+    plan.make_state_dir()
     Latch(plan.state_dir / "latch.json").open()
-    with SqliteJournal(folder / "journal.sqlite") as journal:
+    with journal_in(folder) as journal:
         clock = Clock(asyncio.get_running_loop())
         lab = Lab(plan, clock=clock, chance=Chance(1), journal=journal)
         await lab.line.open()
@@ -53,8 +55,6 @@ def energised(plan: LabPlan, folder: Path, work: Work) -> Lab:
             await work(lab)
         return lab
 
-    folder.mkdir(exist_ok=True)
-    plan.state_dir.mkdir(parents=True, exist_ok=True)
     return run_on(main(), VirtualLoop())
 
 
@@ -64,6 +64,5 @@ def cause(lab: Lab, procedure: str, of: Cause = Cause.EMERGENCY_STOP_LOOP) -> Tr
 
 def is_off(lab: Lab) -> bool:
     """By the plant's own account, no heater has mains and no hydrogen comes."""
-    assert lab.simulated is not None
-    coils = lab.simulated.plant.parts["relays"].coils
+    coils = simulated_of(lab).plant.parts["relays"].coils
     return not (coils[FURNACE] or coils[SULFUR] or coils[HYDROGEN])

@@ -1,15 +1,17 @@
 """Requests that wait for a person: the lab, the hot task, and what waits."""
 
+import json
 from typing import Any
 
 from commands import payload, say
 from labharness.work.admission.approval import ApprovalRequest
-from rig import SHORT_LINE
+from rig import EXAMPLE, ON_SHORT
 
+GROWTH, PAPER, CURVE = (
+    json.loads((EXAMPLE.parent / f"{name}.json").read_text("utf-8"))["payload"]
+    for name in ("mos2-monolayer", "document-analysis", "iv-curve")
+)
 HOT: dict[str, Any] = {"min": 820, "max": 830, "unit": "celsius"}  # R4: no standing approval
-
-
-LAB = ("--lab", SHORT_LINE)
 
 
 def hot() -> dict[str, Any]:
@@ -18,7 +20,7 @@ def hot() -> dict[str, Any]:
 
 def waiting() -> str:
     """The id of the one request that waits."""
-    lines = say("approvals", "list", *LAB).out.splitlines()
+    lines = say("approvals", "list", *ON_SHORT).out.splitlines()
     assert len(lines) == 1, lines
     return lines[0].split()[0]
 

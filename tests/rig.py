@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.faces.testing.bench import Ran, as_submit
-from labharness.faces.testing.faults import Injection
+from labharness.faces.testing.faults import Injection, simulated_of
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lab_facts import repository_key
 from labharness.line import Tripped
@@ -20,6 +20,17 @@ HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "mos2-monolayer.json"
 SHORT_LINE = HERE / "short_line.toml"
 SHIPPED_ENVELOPE = HERE.parent / "envelopes" / "labharness_envelopes" / "lines" / "cvd_mos2.toml"
+LABS = HERE.parent / "envelopes" / "labharness_envelopes" / "labs"
+SHIPPED, IV, ANNEALING_LAB = (
+    LABS / name / "lab.toml" for name in ("cvd_mos2", "iv_bench", "annealing_furnace")
+)
+ON_SHORT = ("--lab", SHORT_LINE)
+RAMAN = HERE / "data" / "raman"
+Run = Callable[..., Ran]
+SETTINGS: dict[str, dict[str, Any]] = {  # where a lab file must say more than the kind
+    "alicat_mc": {"unit": "A", "gas": "Ar", "full_scale_sccm": 100.0},
+    "eurotherm_2400": {"program": 1},
+}
 SAFE_TABLE = "immediate_shutdown"
 """The procedure that makes the shipped line, and those based on it, safe before and after a run."""
 
@@ -102,8 +113,7 @@ def plant_fault(name: str, value: object = True) -> Callable[[Lab], None]:
     """Break something in the simulated lab."""
 
     def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        setattr(lab.simulated.plant.faults, name, value)
+        setattr(simulated_of(lab).plant.faults, name, value)
 
     return act
 
@@ -112,8 +122,7 @@ def cut(port: str) -> Callable[[Lab], None]:
     """Cut the wires of one port."""
 
     def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses[port].faults.cut = True
+        simulated_of(lab).buses[port].faults.cut = True
 
     return act
 
@@ -147,6 +156,17 @@ def part(plant: Any, name: str) -> Any:
 
 def heat_is_off(ran: Ran, *, inert: bool = True) -> bool:
     """By the plant's own account: no mains, no hydrogen, the inert open (or shut with all gas)."""
-    assert ran.lab.simulated is not None
-    coils = ran.lab.simulated.plant.parts["relays"].coils
+    coils = simulated_of(ran.lab).plant.parts["relays"].coils
     return not (coils[6] or coils[7] or coils[2]) and coils[0] is inert and coils[1] is not inert
+
+
+def stick_argon(lab: Lab) -> None:
+    """Leave the argon controller on its analog input: serial setpoints are silently ignored."""
+    simulated_of(lab).faces["argon"].setpoint_source = "A"
+
+
+def deafen_argon(lab: Lab) -> None:
+    """Leave the argon controller at 50 sccm, deaf to the serial line: no end can be verified."""
+    face = simulated_of(lab).faces["argon"]
+    face._setpoint_sccm = face._part.setpoint_sccm = 50.0
+    stick_argon(lab)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from commands import ROOT, say
+from commands import say
 from labharness.core.clock import pause, steady_s
 
-IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 WAIT_S_MAX = 90.0
 
 

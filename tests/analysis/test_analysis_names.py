@@ -12,16 +12,15 @@ from labharness.analysis.assess import FILM_ROWS, Assessment, assess
 from labharness.analysis.formats import read_spectra
 from labharness.analysis.material import OpenLine
 from labharness.analysis.photoluminescence import pl_bands
-from rig import HERE
+from rig import RAMAN
 from strange_spectra import KINDS, films, strangers
 
-REAL = HERE / "data" / "raman"
 GRATING = np.arange(120.0, 1000.0, 0.6)
 WHOLE = np.arange(100.0, 3300.0, 1.3)
 
 
 def shown(name: str) -> Assessment:
-    return assess(read_spectra((REAL / name).read_bytes()))
+    return assess(read_spectra((RAMAN / name).read_bytes()))
 
 
 def near(lines: tuple[OpenLine, ...], place_cm1: float) -> bool:
@@ -133,7 +132,7 @@ def test_a_higher_line_that_nothing_explains_takes_a_name(
 
 
 def test_the_lines_of_an_unknown_substance_are_measured_with_their_errors() -> None:
-    recorded = read_spectra((REAL / "cases/ps.txt").read_bytes())
+    recorded = read_spectra((RAMAN / "cases/ps.txt").read_bytes())
     found = analysed("ps.txt", recorded, Wanted(), rows=FILM_ROWS["unknown"])
     lines = {line.name: line for line in found.lines()}
     line = next(line for name, line in lines.items() if name.startswith("? 100"))

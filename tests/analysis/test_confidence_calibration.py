@@ -25,14 +25,13 @@ from labharness.analysis.evidence import CVD_ROWS, Reference
 from labharness.analysis.formats import read_spectra
 from labharness.analysis.layers import judge_layers
 from plants_drawn import EVERY_DAY, MIXED_PLANTS, PLANTS, Plant
-from rig import HERE
+from rig import RAMAN
 
-REAL = HERE / "data" / "raman"
 TABLES = ("LICENSE.txt", "published_lines.txt", "drawn_lines.txt")
 REAL_SPECTRA = sorted(
     path
     for kind in ("*.txt", "*.gz", "*.rod")
-    for path in REAL.rglob(kind)
+    for path in RAMAN.rglob(kind)
     if path.name not in TABLES and path.parent.name != "cases"
 )
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from faced import exchange
+from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.instruments.driver import Identity
 from labharness_drivers.alicat_mc import AlicatMc
 from labharness_simulators.alicat_mc import Simulator
@@ -37,13 +38,6 @@ def unit(**changes: object) -> tuple[Simulator, Any]:
 
 def decode(reply: bytes, **changes: object) -> tuple[float, ...]:
     return driver(**changes).scans()[0].decode(reply)
-
-
-def exchange(request: Request, face: Simulator) -> bytes:
-    reply = face.receive(request.frame)
-    assert reply is not None
-    assert request.reply.take(reply, 0) == len(reply)
-    return reply
 
 
 def test_a_captured_frame_decodes_to_its_five_values() -> None:

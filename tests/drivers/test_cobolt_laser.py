@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from faced import exchange
+from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.instruments.driver import Identity, Scan
 from labharness_drivers.cobolt_laser import CoboltLaser
 from labharness_simulators.cobolt_laser import Simulator
@@ -39,13 +40,6 @@ def laser() -> tuple[Simulator, Beam]:
 
 def scan(name: str) -> Scan:
     return next(each for each in CoboltLaser().scans() if each.name == name)
-
-
-def exchange(request: Request, face: Simulator) -> bytes:
-    reply = face.receive(request.frame)
-    assert reply is not None
-    assert request.reply.take(reply, 0) == len(reply)
-    return reply
 
 
 def read(name: str, face: Simulator) -> float:

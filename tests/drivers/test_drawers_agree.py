@@ -26,15 +26,11 @@ from labharness.faces.testing.pairs import write
 from labharness.instruments.driver import Driver
 from labharness.lab.config.kinds import driver_kinds, load_driver, load_simulator
 from labharness.lab.wiring.simulated_lab import SimulatedLab
-from rig import HERE
+from rig import HERE, SETTINGS
 
 ROOT = HERE.parent
 KINDS = sorted(driver_kinds())
 NOT_IN_THE_LAB = {"keithley_2400"}  # test_keithley_2400 holds it to the same checks on its bench
-SETTINGS: dict[str, dict[str, Any]] = {  # where a lab file must say more than the kind
-    "alicat_mc": {"unit": "A", "gas": "Ar", "full_scale_sccm": 100.0},
-    "eurotherm_2400": {"program": 1},
-}
 
 
 @cache

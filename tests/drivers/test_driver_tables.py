@@ -14,13 +14,9 @@ import pytest
 from labharness.core.vocabulary import BadReply, DeviceFault, Request, Rtu, crc16_modbus
 from labharness.instruments.driver import Channel, Driver, Identity, Query, Scan
 from labharness.lab.config.kinds import driver_kinds, load_driver
-from rig import HERE
+from rig import HERE, SETTINGS
 
 TABLES = HERE / "data" / "driver_tables"
-SETTINGS: dict[str, dict[str, Any]] = {
-    "alicat_mc": {"unit": "A", "gas": "Ar", "full_scale_sccm": 100.0},
-    "eurotherm_2400": {"program": 1},
-}
 VALUES = (-1.0, 0.0, 0.5, 1.0, 2.0, 25.26, 102.5, 850.0, 5000.0, 1e10)
 WORDS: tuple[Callable[[int], int], ...] = (
     lambda at: at + 1,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from faced import exchange
+from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.instruments.driver import Identity, Scan
 from labharness_drivers.mks_910 import Mks910
 from labharness_simulators.mks_910 import Simulator
@@ -23,13 +24,6 @@ def gauge(pressure_torr: float = 1.234e-3, address: int = 253) -> Simulator:
 
 def scan(name: str) -> Scan:
     return next(each for each in Mks910().scans() if each.name == name)
-
-
-def exchange(request: Request, face: Simulator) -> bytes:
-    reply = face.receive(request.frame)
-    assert reply is not None
-    assert request.reply.take(reply, 0) == len(reply)
-    return reply
 
 
 def test_the_pressure_query_is_the_manuals_and_its_reply_is_read_in_torr() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from faced import exchange
 from hand_clock import Clock
-from labharness.core.clock import VirtualLoop, run
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
 from labharness.instruments.driver import Identity, Scan
 from labharness.instruments.simulation import LoopEnvironment, SimulatedBus
@@ -32,10 +32,7 @@ class Bench:
 
     def exchange(self, request: Request) -> bytes:
         self.env.sync()
-        reply = self.face.receive(request.frame)
-        assert reply is not None
-        assert request.reply.take(reply, 0) == len(reply)
-        return reply
+        return exchange(request, self.face)
 
     def read(self, name: str) -> tuple[float, ...]:
         scan = next(each for each in self.driver.scans() if each.name == name)
@@ -212,20 +209,17 @@ def test_it_says_that_a_stage_is_fitted(bench: Bench) -> None:
     assert "no stage" in bench.driver.expects(none)
 
 
-def test_on_the_bus_the_end_of_a_move_arrives_late_and_the_stage_stands_by_then() -> None:
-    async def main() -> tuple[float, bool]:
-        loop = asyncio.get_running_loop()
-        env = LoopEnvironment(loop)
-        stage = MicroscopeStage()
-        chance = random.Random(1)
-        bus = SimulatedBus(env, [Simulator(env, stage, chance)], baud=9600, chance=chance)
-        arrived: asyncio.Future[bytes] = loop.create_future()
-        start_s = loop.time()
-        bus.transmit(PriorProscan().write("x", 5000)[0].frame, arrived.set_result)
-        assert await arrived == b"R\r"
-        return loop.time() - start_s, stage.moving
-
-    elapsed_s, moving = run(main(), VirtualLoop())
+async def test_on_the_bus_the_end_of_a_move_arrives_late_and_the_stage_stands_by_then() -> None:
+    loop = asyncio.get_running_loop()
+    env = LoopEnvironment(loop)
+    stage = MicroscopeStage()
+    chance = random.Random(1)
+    bus = SimulatedBus(env, [Simulator(env, stage, chance)], baud=9600, chance=chance)
+    arrived: asyncio.Future[bytes] = loop.create_future()
+    start_s = loop.time()
+    bus.transmit(PriorProscan().write("x", 5000)[0].frame, arrived.set_result)
+    assert await arrived == b"R\r"
+    elapsed_s, moving = (loop.time() - start_s, stage.moving)
     assert 1.0 < elapsed_s < 1.1
     assert not moving
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.core.vocabulary import BadReply, DeviceFault, Request, crc16_modbus
+from faced import exchange
+from labharness.core.vocabulary import BadReply, DeviceFault, crc16_modbus
 from labharness.instruments.driver import Identity
 from labharness_drivers.waveshare_relay import WaveshareRelay
 from labharness_simulators.waveshare_relay import Simulator
@@ -22,13 +23,6 @@ def pair() -> tuple[WaveshareRelay, Simulator, Any]:
     env: Any = SimpleNamespace(now=0)
     face = Simulator(env, part, random.Random(1), unit=1, relays=["argon"], inputs=[])
     return WaveshareRelay(), face, part
-
-
-def exchange(face: Simulator, request: Request) -> bytes:
-    reply = face.receive(request.frame)
-    assert reply is not None
-    assert request.reply.take(reply, 0) == len(reply)
-    return reply
 
 
 def framed(body: str) -> bytes:
@@ -51,16 +45,16 @@ def test_each_relay_goes_where_it_is_told_and_is_read_back(states: list[bool]) -
     driver, face, part = pair()
     for number, state in enumerate(states, 1):
         (request,) = driver.write(f"relay_{number}", float(state))
-        driver.accept(f"relay_{number}", exchange(face, request))
+        driver.accept(f"relay_{number}", exchange(request, face))
     scan = driver.scans()[0]
     assert part.coils == states
-    assert scan.decode(exchange(face, scan.request)) == tuple(map(float, states))
+    assert scan.decode(exchange(scan.request, face)) == tuple(map(float, states))
 
 
 def test_inputs_that_nobody_wired_read_zero() -> None:
     driver, face, _ = pair()
     scan = driver.scans()[1]
-    assert scan.decode(exchange(face, scan.request)) == (1, 0, 1, 1, 0, 0, 0, 0)
+    assert scan.decode(exchange(scan.request, face)) == (1, 0, 1, 1, 0, 0, 0, 0)
 
 
 def test_the_lab_file_names_relays_and_inputs_in_order() -> None:
@@ -132,7 +126,7 @@ def test_all_coils_toggle_broadcast_and_block_write_work_as_the_wiki_says() -> N
 def test_it_says_its_version() -> None:
     driver, face, _ = pair()
     query = driver.identify()
-    identity: Any = query.decode(exchange(face, query.request))
+    identity: Any = query.decode(exchange(query.request, face))
     assert identity == Identity("Waveshare Modbus RTU Relay 8", "2.00")
     assert driver.expects(identity) == ""
     assert driver.expects(Identity("Waveshare Modbus RTU Relay 8", "0.00")) != ""

@@ -13,21 +13,14 @@ from labharness.instruments.link.loopback import LoopbackLink
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.safety.guard import Source
-from rig import Injection, Ran, cut, plant_fault
+from rig import Injection, Ran, Run, cut, plant_fault, stick_argon
 
-Run = Callable[..., Ran]
 Act = Callable[[Lab], None]
 DWELL = "material_growth"
 PORTS = ("heat", "relays", "inert", "hydrogen", "vacuum", "detector", "laser")
 VERIFY_S_MAX = 10.0  # of every procedure of the short line
 VENT_PA_MIN = 93_326.0  # 700 Torr: below it an open vent sucks the bubbler's oil back
 CONTACTOR_FURNACE, CONTACTOR_SULFUR, HYDROGEN_VALVE, VENT = 6, 7, 2, 4  # coils from 0, as wired
-
-
-def stick_argon(lab: Lab) -> None:
-    """Leave the argon controller on its analog input: serial setpoints are silently ignored."""
-    assert lab.simulated is not None
-    lab.simulated.faces["argon"].setpoint_source = "A"
 
 
 def all_of(*acts: Act) -> Act:
@@ -70,10 +63,8 @@ def error_code(ran: Ran) -> object:
 # ---- arming
 
 
-def test_a_safe_table_that_does_not_hold_ends_in_an_answer(
-    short_plan: LabPlan, run_task: Run
-) -> None:
-    ran = run_task(short_plan, prepare=stick_argon)
+def test_a_safe_table_that_does_not_hold_ends_in_an_answer(run_task: Run) -> None:
+    ran = run_task(prepare=stick_argon)
     assert error_code(ran) == "execution_error"
     assert "the safe table does not hold: argon.setpoint = 100" in ran.body["error_message"]
     assert ran.lab.guard._closed
@@ -81,9 +72,9 @@ def test_a_safe_table_that_does_not_hold_ends_in_an_answer(
 
 @pytest.mark.parametrize("after_s", [0.2, 1.0])
 def test_an_emergency_stop_while_arming_is_told_as_a_safety_violation(
-    short_plan: LabPlan, run_task: Run, after_s: float
+    run_task: Run, after_s: float
 ) -> None:
-    ran = run_task(short_plan, inject=(Injection("arming", after_s, plant_fault("estop_open")),))
+    ran = run_task(inject=(Injection("arming", after_s, plant_fault("estop_open")),))
     (trip,) = ran.lab.line.trip_response.trips
     assert trip.cause.value == "emergency_stop_loop"
     assert error_code(ran) == "safety_violation"
@@ -95,10 +86,8 @@ def test_an_emergency_stop_while_arming_is_told_as_a_safety_violation(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("port", PORTS)
-def test_a_dead_bus_is_called_by_its_name_and_answered_in_time(
-    short_plan: LabPlan, run_task: Run, port: str
-) -> None:
-    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, cut(port)),))
+def test_a_dead_bus_is_called_by_its_name_and_answered_in_time(run_task: Run, port: str) -> None:
+    ran = run_task(inject=(Injection(DWELL, 60.0, cut(port)),))
     assert error_code(ran) == "execution_error"
     assert ran.body["execution_summary"]["risk_events"][0]["code"] == "communication"
     (verification,) = ran.lab.line.trip_response.verifications
@@ -110,9 +99,7 @@ def test_a_dead_bus_is_called_by_its_name_and_answered_in_time(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("port", ["heat", pytest.param("relays", marks=pytest.mark.soak)])
-def test_a_port_that_babbles_without_end_is_answered(
-    short_plan: LabPlan, run_task: Run, port: str
-) -> None:
+def test_a_port_that_babbles_without_end_is_answered(run_task: Run, port: str) -> None:
     period_s, hour = 0.021, 3600.0  # quicker than a port takes to fall quiet
     said = 0
 
@@ -128,7 +115,7 @@ def test_a_port_that_babbles_without_end_is_answered(
         link._deliver(b"\x00")
         lab.clock.loop.call_later(period_s, babble, lab)
 
-    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, babble),))
+    ran = run_task(inject=(Injection(DWELL, 60.0, babble),))
     assert error_code(ran) == "execution_error", ran.body
     assert said * period_s < hour
     verification, *later = ran.lab.line.trip_response.verifications
@@ -168,11 +155,10 @@ def test_a_stop_request_while_a_trip_is_verified_leaves_the_verification_whole(
 
 @pytest.mark.parametrize("at_s", [5.0, 60.0, 110.0], ids=["pumping", "at vacuum", "refilling"])
 def test_a_stop_request_in_the_leak_check_never_opens_the_vent_below_700_torr(
-    short_plan: LabPlan, run_task: Run, at_s: float
+    run_task: Run, at_s: float
 ) -> None:
     seen: list[tuple[float, bool, bool]] = []
     ran = run_task(
-        short_plan,
         inject=(Injection("leak_check", at_s - 0.1, spying(seen, 0.02)),),
         abort=("leak_check", at_s),
     )
@@ -184,10 +170,8 @@ def test_a_stop_request_in_the_leak_check_never_opens_the_vent_below_700_torr(
 
 
 @pytest.mark.parametrize("at_s", [0.012, 0.067])
-def test_every_intent_has_an_outcome_after_a_stop_request(
-    short_plan: LabPlan, run_task: Run, at_s: float
-) -> None:
-    ran = run_task(short_plan, abort=("ramp", at_s))
+def test_every_intent_has_an_outcome_after_a_stop_request(run_task: Run, at_s: float) -> None:
+    ran = run_task(abort=("ramp", at_s))
     records = list(read(ran.result.folder / "journal.sqlite"))
     ended = {each.body["intent"] for each in records if each.kind == "outcome"}
     intents = [each for each in records if each.kind == "intent"]
@@ -196,11 +180,9 @@ def test_every_intent_has_an_outcome_after_a_stop_request(
 
 
 def test_a_safe_state_that_is_not_verified_is_told_by_the_message_and_at_the_command_line(
-    short_plan: LabPlan, run_task: Run, capsys: pytest.CaptureFixture[str]
+    run_task: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran = run_task(
-        short_plan, inject=(Injection("ramp", 20.0, cut("relays")),), abort=("ramp", 20.5)
-    )
+    ran = run_task(inject=(Injection("ramp", 20.0, cut("relays")),), abort=("ramp", 20.5))
     assert ran.type == "event"
     warnings = ran.body["data"]["warnings"]
     assert any("box.furnace_contactor = 0: unknown" in each for each in warnings)
@@ -215,13 +197,11 @@ def test_a_safe_state_that_is_not_verified_is_told_by_the_message_and_at_the_com
 
 
 @pytest.mark.thorough
-def test_the_answer_to_over_pressure_does_not_raise_the_pressure(
-    short_plan: LabPlan, run_task: Run
-) -> None:
+def test_the_answer_to_over_pressure_does_not_raise_the_pressure(run_task: Run) -> None:
     seen: list[tuple[float, bool, bool]] = []
     every_s = 0.5
     block = all_of(plant_fault("outlet_blocked"), spying(seen, every_s))
-    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, block),))
+    ran = run_task(inject=(Injection(DWELL, 60.0, block),))
     assert ran.body["execution_summary"]["risk_events"][0]["code"] == "over_pressure"
     at = next(number for number, look in enumerate(seen) if look[2])
     tripped_pa = seen[at][0]
@@ -236,7 +216,7 @@ def test_the_answer_to_over_pressure_does_not_raise_the_pressure(
 
 @pytest.mark.thorough
 def test_a_command_whose_second_frame_is_refused_is_not_confirmed(
-    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
+    run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse_camera(lab: Lab) -> None:
         driver = lab.line.instruments["spectrometer"].driver
@@ -250,7 +230,7 @@ def test_a_command_whose_second_frame_is_refused_is_not_confirmed(
         monkeypatch.setattr(driver, "accept", accept)
 
     # not before the dwell: the pre-flight, whose drivers are the same, has to pass
-    ran = run_task(short_plan, inject=(Injection(DWELL, 10.0, refuse_camera),))
+    ran = run_task(inject=(Injection(DWELL, 10.0, refuse_camera),))
     assert ran.type == "task_failed"
     records = read(ran.result.folder / "journal.sqlite")
     ended = [each.body for each in records if each.kind == "outcome"]

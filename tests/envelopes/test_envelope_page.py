@@ -18,7 +18,6 @@ from labharness.lab.config.envelopes import (
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "envelope-file.md"
-ANY_NAME = "*"
 
 
 def keys(model: type[BaseModel], path: Sequence[str] = ()) -> Iterator[tuple[str, str]]:

@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import alarmed
-from alarmed import Watched, watch
+from alarmed import watching
 from commands import say
 from exhaust import heat, truth
 from labharness.core.vocabulary import Cause
@@ -19,9 +18,7 @@ from labharness.lab.operate import idle_line
 from labharness.lab.operate.idle_line import make_safe
 from labharness.safety.alarm.board import AlarmEvent, Severity
 from labharness.safety.alarm.outlets import AlarmFile
-from rig import SHORT_LINE, Injection, Ran, lab_with, part, plant_fault
-
-Run = Callable[..., Ran]
+from rig import SHORT_LINE, Injection, Run, lab_with, part, plant_fault
 
 ALARM = "interlock_lost/box.exhaust_flow"
 LOST = "keeps its exhaust (leave the room; open nothing, it cools in its argon)"
@@ -57,15 +54,14 @@ HOT = {"a furnace": {"furnace_c": 400.0}, "sulfur": {"sulfur_c": 130.0}}
 
 @pytest.mark.promise(43)
 @pytest.mark.parametrize("hot", HOT.values(), ids=HOT)
-def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
+async def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
     short_plan: LabPlan,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     hot: dict[str, float],
 ) -> None:
     monkeypatch.setattr(alarmed, "Lab", lab_with(lambda lab: heat(lab, **hot)))
-
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path / "run") as watched:
         lab = watched.lab
         await asyncio.sleep(SETTLED_S)
         assert lab.line.memory.trip is None
@@ -73,8 +69,6 @@ def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
         lose_exhaust(lab)
         await asyncio.sleep(SETTLED_S)
         sweeps_little(lab)
-
-    watched = watch(short_plan, tmp_path / "run", work)
     (trip,) = watched.lab.line.trip_response.trips
     assert (trip.cause, trip.procedure) == (Cause.INTERLOCK_LOST, "hold_inert")
     assert LOST in trip.detail
@@ -86,13 +80,12 @@ def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
 
 
 @pytest.mark.promise(43)
-def test_the_argon_keeps_the_air_out_for_the_whole_cooling_and_the_tube_sweeps_less(
+async def test_the_argon_keeps_the_air_out_for_the_whole_cooling_and_the_tube_sweeps_less(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hot = {"furnace_c": 700.0, "sulfur_c": 200.0}
     monkeypatch.setattr(alarmed, "Lab", lab_with(lambda lab: heat(lab, **hot)))
-
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path / "run") as watched:
         lab = watched.lab
         await asyncio.sleep(SWEPT_S)
         lose_exhaust(lab)
@@ -106,14 +99,10 @@ def test_the_argon_keeps_the_air_out_for_the_whole_cooling_and_the_tube_sweeps_l
             assert found["sucked_back_pa"] == 0.0
         assert await until_cold
 
-    watch(short_plan, tmp_path / "run", work)
-
 
 @pytest.mark.thorough
-def test_a_growth_that_loses_its_exhaust_sweeps_no_vapour_through_the_bypass(
-    short_plan: LabPlan, run_task: Run
-) -> None:
-    ran = run_task(short_plan, inject=(Injection("material_growth", 60.0, lose_exhaust),))
+def test_a_growth_that_loses_its_exhaust_sweeps_no_vapour_through_the_bypass(run_task: Run) -> None:
+    ran = run_task(inject=(Injection("material_growth", 60.0, lose_exhaust),))
     (trip,) = ran.lab.line.trip_response.trips
     assert trip.procedure == "hold_inert"
     (verification,) = ran.lab.line.trip_response.verifications
@@ -123,13 +112,11 @@ def test_a_growth_that_loses_its_exhaust_sweeps_no_vapour_through_the_bypass(
     assert LOST in trips[0].body["detail"]
 
 
-def test_a_cold_tube_is_made_safe_as_ever(short_plan: LabPlan, tmp_path: Path) -> None:
-    async def work(watched: Watched) -> None:
+async def test_a_cold_tube_is_made_safe_as_ever(short_plan: LabPlan, tmp_path: Path) -> None:
+    async with watching(short_plan, tmp_path / "run") as watched:
         lose_exhaust(watched.lab)
         await asyncio.sleep(SETTLED_S)
         assert watched.lab.line.memory.trip is None, "nothing is hot, nothing is on"
-
-    watch(short_plan, tmp_path / "run", work)
 
 
 @pytest.fixture

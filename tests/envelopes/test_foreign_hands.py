@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from labharness.core.vocabulary import Cause, Command, Ending, Trip, crc16_modbus
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import BadLabFile, Lab, LabPlan, default_lab_path, read_lab
@@ -35,9 +36,8 @@ def frame(unit: int, function: int, address: int, word: int) -> bytes:
 
 def writes(lab: Lab, where: tuple[str, int], address: int, word: int, function: int = 6) -> None:
     """Let a foreign master write to an instrument of the room, on wires that are not ours."""
-    assert lab.simulated is not None
     name, unit = where
-    reply = lab.simulated.faces[name].receive(frame(unit, function, address, word))
+    reply = simulated_of(lab).faces[name].receive(frame(unit, function, address, word))
     assert reply is not None
     assert not reply[1] & 0x80, reply
 
@@ -63,8 +63,7 @@ def purged(lab: Lab) -> None:
 
 def truth(lab: Lab) -> dict[str, Any]:
     """Return what is really so in the room."""
-    assert lab.simulated is not None
-    found: dict[str, Any] = lab.simulated.plant.truth()
+    found: dict[str, Any] = simulated_of(lab).plant.truth()
     return found
 
 

@@ -1,22 +1,19 @@
 """Hydrogen over hot sulfur makes hydrogen sulfide: bounded on the line, weighed beforehand."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import alarmed
-from alarmed import Watched, watch
+from alarmed import watching
 from exhaust import heat, truth
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
 from left_alone import HAZARDS, is_refused, on_their_own, unattended
-from rig import SOON, Ran, accepted, lab_with, part, submission
-
-Run = Callable[..., Ran]
+from rig import SOON, Ran, Run, accepted, lab_with, part, submission
 
 MOST_SCCM = 20.0  # of hydrogen over molten sulfur; recipes take no more
 SETTLED_S = 5.0
@@ -43,12 +40,11 @@ async def purged(lab: Lab) -> None:
 
 
 @pytest.mark.promise(45)
-def test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes(
+async def test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(alarmed, "Lab", lab_with(lambda lab: heat(lab, sulfur_c=200.0)))
-
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path / "run") as watched:
         lab = watched.lab
         await purged(lab)
         assert (await put(lab, "hydrogen.setpoint", MOST_SCCM)).ending is Ending.CONFIRMED
@@ -60,17 +56,16 @@ def test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes(
         part(simulated_of(lab).plant, "hydrogen").setpoint_sccm = 45.0  # at its own keys
         await asyncio.sleep(SETTLED_S)
         assert truth(lab)["hydrogen_sccm"] == 0.0
-
-    (trip,) = watch(short_plan, tmp_path / "run", work).lab.line.trip_response.trips
+    (trip,) = watched.lab.line.trip_response.trips
     assert trip.procedure == "close_all_valves_and_alert"
     assert "than its exhaust dilutes" in trip.detail
 
 
 @pytest.mark.promise(45)
-def test_sulfur_is_not_heated_under_more_hydrogen_than_that(
+async def test_sulfur_is_not_heated_under_more_hydrogen_than_that(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path / "run") as watched:
         lab = watched.lab
         await purged(lab)
         assert (await put(lab, "hydrogen.setpoint", 45.0)).ending is Ending.CONFIRMED
@@ -78,8 +73,6 @@ def test_sulfur_is_not_heated_under_more_hydrogen_than_that(
         refused = await put(lab, "sulfur.setpoint", 150.0)
         assert refused.ending is Ending.REFUSED
         assert "hydrogen.setpoint_active at most 20" in refused.detail
-
-    watch(short_plan, tmp_path / "run", work)
 
 
 def weighed(ran: Ran) -> str:

@@ -1,8 +1,6 @@
 """Opening the line by hand is judged as a command is: cold, off, flushed; and then it is open."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +10,6 @@ from labharness.lab.config.lab_file import BadLabFile
 from labharness.line.command import NotOpened
 from labharness.safety.kernel import EnvelopeInvalid
 from rig import SHORT_LINE, approved_copy
-
-Play = Callable[..., Any]
 
 FLUSHED_S = 200.0  # five volumes of 200 cm3 at 480 sccm take 125 s
 

@@ -11,6 +11,7 @@ import pytest
 
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Cause, Command, Trip
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
 from labharness.line.trip_response import DownStage
@@ -39,8 +40,7 @@ async def trip_of(lab: Lab, cause: Cause) -> None:
 
 
 def plant(lab: Lab) -> Any:
-    assert lab.simulated is not None
-    return lab.simulated.plant
+    return simulated_of(lab).plant
 
 
 def peak_atm(lab: Lab) -> float:
@@ -81,8 +81,7 @@ def test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_aft
 def test_a_line_on_its_way_down_stays_relieved(play: Callable[..., Any]) -> None:
     async def work(lab: Lab) -> Lab:
         await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
-        assert lab.simulated is not None
-        lab.simulated.faces["argon"].setpoint_source = "A"  # deaf: no procedure is verified
+        simulated_of(lab).faces["argon"].setpoint_source = "A"  # deaf: no procedure is verified
         block_outlet(lab)
         while plant(lab).truth()["pressure_pa"] < (TRIP_ATM - 0.02) * ATM_PA:
             await lab.line.next_tick()

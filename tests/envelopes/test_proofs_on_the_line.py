@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from labharness.core.vocabulary import Command, Ending
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab
-from rig import Injection, Ran, approved_copy, submission
+from rig import Injection, Run, approved_copy, submission
 
-Run = Callable[..., Ran]
 GASES = ("argon", "nitrogen", "hydrogen", "hydrogen sulfide")
 UNITS = {"setpoint": "sccm"}
 SHUT = (
@@ -55,12 +55,11 @@ def test_a_leak_that_a_second_check_finds_takes_back_what_the_first_one_proved(
     play: Callable[..., Any], sccm: float
 ) -> None:
     async def found(lab: Lab) -> tuple[bool, bool]:
-        assert lab.simulated is not None
         flushed_of_hydrogen(lab)
         await setting(lab, *SHUT)
         await checked(lab, 75.0)
         first = lab.line.memory.proofs.leak.tight
-        lab.simulated.plant.faults.air_leak_sccm = sccm
+        simulated_of(lab).plant.faults.air_leak_sccm = sccm
         await checked(lab, 12.0)
         return first, lab.line.memory.proofs.leak.tight
 
@@ -95,8 +94,7 @@ def test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows(
     play: Callable[..., Any], meter: str
 ) -> None:
     async def found(lab: Lab) -> tuple[float, float]:
-        assert lab.simulated is not None
-        faults = lab.simulated.plant.faults
+        faults = simulated_of(lab).plant.faults
         flushed_of_hydrogen(lab)
         await setting(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
         await waiting(lab, 3.0)

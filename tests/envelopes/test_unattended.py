@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -15,9 +14,8 @@ from labharness.lab import BadLabFile, Lab, read_lab
 from labharness.lab.config.hazards import Proof, read_hazards, record_proof
 from labharness.work.admission.risk import safe_in_time
 from left_alone import HAZARDS, hazards, is_refused, on_their_own, unattended
-from rig import SOON, Ran, accepted
+from rig import SOON, Run, accepted
 
-Run = Callable[..., Ran]
 TODAY = date(2026, 1, 1)  # the day of every virtual run
 OVER_HEAT = "independent over-temperature limiter on its own thermocouple, opens the mains"
 

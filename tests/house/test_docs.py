@@ -4,7 +4,6 @@ import os
 import re
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,13 +21,9 @@ from pages import (
     updated,
     write,
 )
+from rig import SETTINGS
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[)#]")
-
-SETTINGS: dict[str, dict[str, Any]] = {
-    "alicat_mc": {"unit": "A", "gas": "Ar", "full_scale_sccm": 100.0},
-    "eurotherm_2400": {"program": 1},
-}
 
 
 @pytest.fixture(scope="module")

@@ -422,46 +422,14 @@ def test_no_old_term_comes_back() -> None:
     } == set()
 
 
-# Rooms and pages that follow "Words" in docs/contributing.md; it grows until it is everything.
-PLAIN = (
-    "benchmarks/",
-    "README.md",
-    "docs/architecture.md",
-    "docs/contributing.md",
-    "docs/how-to/",
-    "docs/reference/alarms.md",
-    "docs/reference/claims.md",
-    "docs/reference/command-line.md",
-    "docs/reference/confidence.md",
-    "docs/reference/envelope-file.md",
-    "docs/reference/fault-search.md",
-    "docs/reference/glossary.md",
-    "docs/reference/instruments.md",
-    "docs/reference/journal.md",
-    "docs/reference/lab-file.md",
-    "docs/reference/line-cvd-mos2.md",
-    "docs/reference/materials.md",
-    "docs/reference/mutants.md",
-    "docs/reference/recipes.md",
-    "docs/reference/rulings.md",
-    "docs/reference/states.md",
-    "docs/reference/task.md",
-    "docs/tutorial/",
-    "labharness/analysis/",
-    "labharness/chaos/",
-    "labharness/core/",
-    "labharness/faces/cli/",
-    "labharness/faces/report/",
-    "labharness/faces/testing/",
-    "drivers/",
-    "labharness/instruments/",
-    "labharness/journal/",
-    "labharness/lab/",
-    "labharness/line/",
-    "labharness/protocols/",
-    "labharness/safety/",
-    "labharness/work/",
-    "simulators/",
+# What does not yet follow "Words" in docs/contributing.md; it shrinks until it is empty.
+NOT_YET_PLAIN = (
+    "docs/decisions/",
+    "labharness/faces/__init__.py",
+    "labharness/faces/broker/",
+    "labharness/faces/caller/",
+    "labharness/faces/service/",
+    "tests/",
 )
 RIDDLES = (  # pattern, an example, the plain way
     (r"(?:^|[.;:] )(?:What|Who|Whose)\b(?![^.;]*\?)", "Who asks is told.", "use a noun as subject"),
@@ -523,7 +491,7 @@ def test_prose_is_plain_where_it_was_made_so() -> None:
     found = [
         f"{name_of(path)}:{line}: {advice}: {text[:80]}"
         for path in [*python_files(*CODE), *pages]
-        if name_of(path).startswith(PLAIN)
+        if not name_of(path).startswith(NOT_YET_PLAIN)
         for line, text, advice in riddles_in(path)
     ]
     assert found == []

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from interop.conftest import client
-from rig import HERE
+from rig import IV
 from served import Served
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # a client's own
-IV_BENCH = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The bench of the source meter on a real port."""
-    with Served(tmp_path_factory.mktemp("bench") / "served", "--speed", 10, lab=IV_BENCH) as served:
+    with Served(tmp_path_factory.mktemp("bench") / "served", "--speed", 10, lab=IV) as served:
         yield served
 
 

@@ -1,38 +1,35 @@
 """What breaks on our side: the line is made safe all the same, and the answer says what it was."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.safety.guard import Latch
-from rig import Injection, Ran, approved_copy
+from rig import Injection, Ran, Run, approved_copy, deafen_argon
 
-Run = Callable[..., Ran]
 DWELL = "material_growth"
 
 
 def heat_is_off(ran: Ran) -> bool:
-    assert ran.lab.simulated is not None
-    coils = ran.lab.simulated.plant.parts["relays"].coils
+    coils = simulated_of(ran.lab).plant.parts["relays"].coils
     return not (coils[6] or coils[7])
 
 
 @pytest.mark.thorough
-def test_a_decoder_that_breaks_ends_the_run_safe_and_is_called_ours(
-    short_plan: LabPlan, run_task: Run
-) -> None:
+def test_a_decoder_that_breaks_ends_the_run_safe_and_is_called_ours(run_task: Run) -> None:
     def break_decoder(lab: Lab) -> None:
         def raises(*args: object) -> None:
             raise KeyError("planted")
 
         lab.line._poller._chains[0].take = raises
 
-    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, break_decoder),))
+    ran = run_task(inject=(Injection(DWELL, 60.0, break_decoder),))
     assert ran.type == "task_failed"
     assert ran.body["error_code"] == "internal_error"
     assert "planted" in ran.body["error_message"]
@@ -94,9 +91,7 @@ def test_an_intent_that_cannot_be_recorded_trips_the_line_and_is_no_internal_err
 
 
 @pytest.mark.thorough
-def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(
-    short_plan: LabPlan, run_task: Run
-) -> None:
+def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(run_task: Run) -> None:
     class Nobody:
         async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
             await asyncio.sleep(1e6)
@@ -105,7 +100,7 @@ def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(
     def go_home(lab: Lab) -> None:
         lab.operator = Nobody()
 
-    ran = run_task(short_plan, prepare=go_home, max_duration="PT85M")
+    ran = run_task(prepare=go_home, max_duration="PT85M")
     assert ran.body["error_code"] in ("timeout", "execution_error")
     assert ran.body["error_details"]["phase"] == "loading"
     assert heat_is_off(ran)
@@ -125,14 +120,6 @@ def test_a_stop_request_during_the_ramp_closes_the_session_aborted(
     assert verified.body["complete"]
     assert not (short_plan.state_dir / "latch.json").exists()
     assert run_task(short_plan, abort=("purge", 1.0)).body["event_type"] == "session_closed"
-
-
-def deafen_argon(lab: Lab) -> None:
-    """Leave the argon controller at 50 sccm, deaf to the serial line."""
-    assert lab.simulated is not None
-    face = lab.simulated.faces["argon"]
-    face._setpoint_sccm = face._part.setpoint_sccm = 50.0
-    face.setpoint_source = "A"
 
 
 @pytest.mark.promise(12)
@@ -163,7 +150,7 @@ def test_a_good_end_that_nothing_verifies_is_no_good_end(
 
 
 def test_an_admission_that_breaks_is_answered_and_sends_nothing(
-    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
+    run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from labharness.work.capability import cvd
 
@@ -171,7 +158,7 @@ def test_an_admission_that_breaks_is_answered_and_sends_nothing(
         raise RuntimeError("planted")
 
     monkeypatch.setattr(cvd.CvdSynthesis, "plan", raises)
-    ran = run_task(short_plan)
+    ran = run_task()
     assert ran.body["reason_code"] == "resource_unavailable"
     assert "planted" in ran.body["reason_message"]
     assert ran.lab.guard.core.log == []

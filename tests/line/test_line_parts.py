@@ -44,8 +44,6 @@ from labharness.safety.kernel import (
 )
 from line_alone import Scene, Toy, asks, shown, toy
 
-NAN = float("nan")
-
 
 class Streams(NullJournal):
     """A journal that numbers its streams."""

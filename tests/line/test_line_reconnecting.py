@@ -18,7 +18,6 @@ from labharness.safety.kernel import Mode
 from line_alone import Scene, Toy, shown, toy
 
 RATE, MODE = Command("furnace.rate", 5.0, "degC/min"), Command("furnace.mode", 1.0, "")
-OFF = Command("oven.off", 1.0, "")
 TOOK_S = 0.1
 
 

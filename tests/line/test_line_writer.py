@@ -182,13 +182,11 @@ def test_each_frame_is_judged_by_itself_and_one_that_is_refused_leaves_the_rest_
     assert pump.port.written == []
 
 
-def test_a_second_command_that_is_refused_at_its_first_frame_is_refused(pump: Pump) -> None:
-    async def work() -> Outcome:
-        await pump.writer.perform(SET)
-        pump.gate.says = ["", "the lid is open"]
-        return await pump.writer.perform(SET)
-
-    assert pump.play(work()).ending is Ending.REFUSED
+async def test_a_second_command_that_is_refused_at_its_first_frame_is_refused() -> None:
+    pump = Pump()
+    await pump.writer.perform(SET)
+    pump.gate.says = ["", "the lid is open"]
+    assert (await pump.writer.perform(SET)).ending is Ending.REFUSED
 
 
 def test_all_frames_of_a_command_are_sent_before_it_is_read_back(pump: Pump) -> None:

@@ -241,7 +241,7 @@ def test_what_cannot_be_read_or_counted_at_the_socket_hurts_nobody(
 
 @pytest.mark.thorough
 def test_a_stop_request_after_the_line_was_left_safe_takes_no_result_away(
-    short_plan: LabPlan, run_task: Callable[..., Ran], doors: list[Answer]
+    run_task: Callable[..., Ran], doors: list[Answer]
 ) -> None:
     def prepare(lab: Lab) -> None:
         close = lab.line.events.on_close
@@ -253,6 +253,6 @@ def test_a_stop_request_after_the_line_was_left_safe_takes_no_result_away(
 
         lab.line.events.on_close = stopped_while_the_last_alert_leaves
 
-    ran = run_task(short_plan, prepare=prepare)
+    ran = run_task(prepare=prepare)
     assert ran.type == "task_completed", ran.body
     assert not any("unknown" in each for each in ran.body["execution_summary"]["warnings"])

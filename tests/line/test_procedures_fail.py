@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from labharness.core.vocabulary import Cause, Command, Ending, Outcome, Request
+from labharness.faces.testing.faults import simulated_of
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read
@@ -24,13 +25,11 @@ from procedures_failing import SHUTDOWN, cause, energised, energising, is_off
 
 PORTS = ("heat", "inert", "hydrogen", "relays", "laser")
 PROCEDURES = (SHUTDOWN, "close_all_valves_and_alert", "relieve_pressure", "hold_vacuum")
-FIRST_WAVE_S = 2.0  # wire_s_max of every procedure
 
 
 @pytest.fixture
 def lab(short_plan: LabPlan, tmp_path: Path) -> AbstractAsyncContextManager[Lab]:
     """The short line, with mains and light."""
-    short_plan.make_state_dir()
     return energising(short_plan, tmp_path)
 
 
@@ -108,8 +107,7 @@ def fails_and_recovers(
 async def test_a_port_that_is_gone_leaves_its_own_steps_unknown_and_no_other(
     lab: Lab, port: str
 ) -> None:
-    assert lab.simulated is not None
-    lab.simulated.buses[port].faults.cut = True
+    simulated_of(lab).buses[port].faults.cut = True
     lab.line.trip_response.trip(cause(lab, SHUTDOWN))
     await lab.line.trip_response.verified()
     await lab.line.close()
@@ -259,10 +257,9 @@ async def test_a_trip_does_not_wait_for_a_planner_in_mid_thought(lab: Lab) -> No
 
 async def stick_argon(lab: Lab) -> None:
     """Leave the argon controller at 90 sccm, deaf to the serial line."""
-    assert lab.simulated is not None
     outcome = await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
     assert outcome.ending is Ending.CONFIRMED
-    lab.simulated.faces["argon"].setpoint_source = "A"
+    simulated_of(lab).faces["argon"].setpoint_source = "A"
 
 
 @pytest.mark.parametrize("begin", [DownStage.HOLD, DownStage.STOP, DownStage.ABORT])
@@ -346,20 +343,17 @@ REFUSED = (("relays", "box.furnace_contactor"), ("heat", "furnace.mode"), ("lase
 @pytest.mark.promise(12)
 @pytest.mark.parametrize(("port", "first"), REFUSED)
 @pytest.mark.parametrize("fault", ["write_refused", "write_lost"])
-def test_a_living_line_sends_again_what_was_refused_or_lost(
+async def test_a_living_line_sends_again_what_was_refused_or_lost(
     short_plan: LabPlan, tmp_path: Path, port: str, first: str, fault: str
 ) -> None:
-    async def trip(lab: Lab) -> None:
-        assert lab.simulated is not None
-        setattr(lab.simulated.buses[port].faults, fault, 1)
+    async with energising(short_plan, tmp_path / "run") as lab:
+        setattr(simulated_of(lab).buses[port].faults, fault, 1)
         lab.line.trip_response.trip(cause(lab, SHUTDOWN))
         await lab.line.trip_response.verified()
         (verification,) = lab.line.trip_response.verifications
         assert verification.complete, verification.unverified()
-        truth = lab.simulated.plant.truth()
+        truth = simulated_of(lab).plant.truth()
         assert not any(truth[each] for each in ("furnace_mains", "sulfur_mains", "laser_on"))
-
-    lab = energised(short_plan, tmp_path / "run", trip)
     records = read(tmp_path / "run" / "journal.sqlite")
     ends = [dict(each.body) for each in records if each.kind == "safe_frame"]
     (failed, *_) = [each for each in ends if each["error"]]

@@ -8,6 +8,7 @@ import pytest
 from alarmed import Watched
 from cut_wires import cut
 from labharness.core.vocabulary import Cause, Command, Ending
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab
 from labharness.line import NotArmed
 from labharness.line.preparing import LOSSES_MAX, RETURN_S_MAX
@@ -22,8 +23,7 @@ MOMENTS_S = [0.0, 0.01, 0.03, 0.06, 0.1]  # while two values are prepared
 
 def words(lab: Lab) -> dict[int, int]:
     """Return what the hydrogen controller keeps, and loses when it restarts."""
-    assert lab.simulated is not None
-    found: dict[int, int] = lab.simulated.faces["hydrogen"]._words
+    found: dict[int, int] = simulated_of(lab).faces["hydrogen"]._words
     return found
 
 

@@ -11,9 +11,8 @@ from labharness.core.vocabulary import Cause
 from labharness.lab import Lab, LabPlan
 from labharness.lab.operate import idle_line
 from labharness.lab.operate.idle_line import identify
-from rig import SHORT_LINE, Injection, Ran, lab_with
+from rig import SHORT_LINE, Injection, Run, lab_with
 
-Run = Callable[..., Ran]
 PANELS = [
     ("argon", "flow_unit", "SLPM", "argon.flow"),
     ("argon", "pressure_unit", "kPaA", "argon.flow"),
@@ -58,7 +57,7 @@ def test_a_unit_that_is_not_the_rows_is_found_before_anything_is_read(
 
 @pytest.mark.promise(11)
 def test_a_unit_that_is_changed_in_a_run_is_found_within_a_minute_and_ends_it(
-    short_plan: LabPlan, run_task: Run
+    run_task: Run,
 ) -> None:
     at: dict[str, float] = {}
 
@@ -66,7 +65,7 @@ def test_a_unit_that_is_changed_in_a_run_is_found_within_a_minute_and_ends_it(
         turned("argon", "pressure_unit", "kPaA")(lab)  # nothing else on the line looks at it
         at["s"] = lab.clock.now_s()
 
-    ran = run_task(short_plan, inject=(Injection("material_growth", 60.0, turn),))
+    ran = run_task(inject=(Injection("material_growth", 60.0, turn),))
     trip = ran.lab.line.memory.trip
     assert ran.type == "task_failed"
     assert trip is not None

@@ -9,11 +9,12 @@ import pytest
 from alarmed import Watched
 from cut_wires import cut
 from labharness.core.vocabulary import Cause, Command
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
 from labharness.line.trip_response import AGAIN_S, DownStage, Reached
 from labharness.safety.guard import Source
 from labharness.work.desk.by_hand import ByHand, Nobody
-from procedures_failing import ON, SHUTDOWN, cause, energised, energising, is_off
+from procedures_failing import ON, SHUTDOWN, cause, energising, is_off
 
 RELIEVE = "relieve_pressure"
 FLOOD = 10  # annunciations in 10 min are none
@@ -22,7 +23,6 @@ FLOOD = 10  # annunciations in 10 min are none
 @pytest.fixture
 def lab(short_plan: LabPlan, tmp_path: Path) -> AbstractAsyncContextManager[Lab]:
     """The short line, with mains and light."""
-    short_plan.make_state_dir()
     return energising(short_plan, tmp_path)
 
 
@@ -103,14 +103,14 @@ async def test_safe_by_hand_on_a_tripped_line_sends_what_is_in_force_and_looks_a
     cut(lab, "inert", off=False)
 
 
-def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tripped(
+async def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tripped(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     class Owner(Nobody):
         def abort(self, reason: str) -> None:
             pass
 
-    async def work(lab: Lab) -> None:
+    async with energising(short_plan, tmp_path) as lab:
         line, hands = lab.line, ByHand(lab.line, Owner())
         said = await hands.answer({"do": "stop", "by": "Ada", "reason": "test"})
         assert said["said"] == "stop requested: the line is being made safe"
@@ -121,8 +121,6 @@ def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tr
         assert "the line has tripped (test): relieve_pressure is sent again" in said["said"]
         await line.trip_response.verified()
         assert sent(lab) > before
-
-    energised(short_plan, tmp_path, work)
 
 
 @pytest.mark.promise(15)
@@ -173,8 +171,7 @@ async def test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it(
 
 @pytest.mark.promise(12)
 async def test_complete_is_what_one_look_shows(lab: Lab) -> None:
-    assert lab.simulated is not None
-    argon = lab.simulated.faces["argon"]
+    argon = simulated_of(lab).faces["argon"]
     await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
     cut(lab, "laser")  # a step stays open
     lab.line.trip_response.trip(cause(lab, SHUTDOWN))

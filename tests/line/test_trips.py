@@ -6,10 +6,21 @@ from pathlib import Path
 import pytest
 
 from labharness.faces.cli import main
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.safety.guard import Source
-from rig import SHORT_LINE, Injection, Ran, approved_copy, cut, heat_is_off, plant_fault, submission
+from rig import (
+    SHORT_LINE,
+    Injection,
+    Ran,
+    approved_copy,
+    cut,
+    heat_is_off,
+    plant_fault,
+    stick_argon,
+    submission,
+)
 
 Run = Callable[..., Ran]
 DWELL = "material_growth"
@@ -83,11 +94,11 @@ def assert_latched_until_reset(ran: Ran, plan: LabPlan, run_task: Run) -> None:
 
 
 @pytest.mark.soak
-def test_after_a_reset_the_line_grows_again(short_plan: LabPlan, run_task: Run) -> None:
+def test_after_a_reset_the_line_grows_again(run_task: Run) -> None:
     act = plant_fault("estop_open", True)
-    assert run_task(short_plan, inject=(Injection("ramp", 30.0, act),)).type == "task_failed"
+    assert run_task(inject=(Injection("ramp", 30.0, act),)).type == "task_failed"
     assert main(["reset", "--lab", str(SHORT_LINE), "--name", "A", "--reason", "released"]) == 0
-    assert run_task(short_plan).type == "task_completed"
+    assert run_task().type == "task_completed"
 
 
 @pytest.mark.promise(11)
@@ -110,23 +121,21 @@ def test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor(
 
 
 @pytest.mark.soak
-def test_one_lost_reply_is_no_trip(short_plan: LabPlan, run_task: Run) -> None:
+def test_one_lost_reply_is_no_trip(run_task: Run) -> None:
     def lose(lab: Lab) -> None:
-        assert lab.simulated is not None
-        for bus in lab.simulated.buses.values():
+        for bus in simulated_of(lab).buses.values():
             bus.faults.reply_lost = 1
 
-    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, lose),))
+    ran = run_task(inject=(Injection(DWELL, 60.0, lose),))
     assert ran.type == "task_completed", ran.body
 
 
 @pytest.mark.thorough
-def test_late_replies_are_never_taken_for_fresh_ones(short_plan: LabPlan, run_task: Run) -> None:
+def test_late_replies_are_never_taken_for_fresh_ones(run_task: Run) -> None:
     def delay(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses["heat"].faults.reply_late_s = 0.75
+        simulated_of(lab).buses["heat"].faults.reply_late_s = 0.75
 
-    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, delay),))
+    ran = run_task(inject=(Injection(DWELL, 60.0, delay),))
     assert ran.body["error_code"] == "execution_error"
     assert ran.lab.line.trip_response.trips[0].cause.value == "communication"
     assert ran.lab.guard.core.ports["heat"].discarded > 0
@@ -138,8 +147,8 @@ def hydrogen_plan(tmp_path: Path) -> LabPlan:
 
 
 @pytest.mark.thorough
-def test_hydrogen_takes_an_approval_that_names_it(short_plan: LabPlan, run_task: Run) -> None:
-    ran = run_task(short_plan, submission(recipe={"hydrogen_sccm": 5}))
+def test_hydrogen_takes_an_approval_that_names_it(run_task: Run) -> None:
+    ran = run_task(None, submission(recipe={"hydrogen_sccm": 5}))
     assert ran.body["reason_code"] == "approval_expired"
     assert ran.body["assessed_risk_level"] == "R4"
 
@@ -185,17 +194,10 @@ def test_hydrogen_flowed_in_the_growth_that_was_approved(
     assert max(flows) == pytest.approx(5.0, abs=0.5)
 
 
-def stick_argon(lab: Lab) -> None:
-    """Leave the argon controller on its analog input: serial setpoints are silently ignored."""
-    assert lab.simulated is not None
-    lab.simulated.faces["argon"].setpoint_source = "A"
-
-
 @pytest.mark.promise(12)
 @pytest.mark.thorough
-def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run_task: Run) -> None:
+def test_a_step_that_does_not_take_is_reported_as_it_is(run_task: Run) -> None:
     ran = run_task(
-        short_plan,
         inject=(
             Injection(DWELL, 50.0, stick_argon),
             Injection(DWELL, 60.0, plant_fault("estop_open", True)),
@@ -213,15 +215,12 @@ def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run
 
 @pytest.mark.thorough
 @pytest.mark.promise(10)
-def test_a_purge_whose_flow_does_not_come_is_never_proven(
-    short_plan: LabPlan, run_task: Run
-) -> None:
+def test_a_purge_whose_flow_does_not_come_is_never_proven(run_task: Run) -> None:
     def starve(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.plant.parts["argon"].setpoint_sccm = 20.0
+        simulated_of(lab).plant.parts["argon"].setpoint_sccm = 20.0
         stick_argon(lab)
 
-    ran = run_task(short_plan, inject=(Injection("purge", 45.0, starve),))
+    ran = run_task(inject=(Injection("purge", 45.0, starve),))
     assert ran.type == "task_failed"
     assert ran.body["error_details"]["phase"] == "purge"
     assert max(ran.lab.line.volumes_purged("air"), 0.0) < 5.0
@@ -229,10 +228,8 @@ def test_a_purge_whose_flow_does_not_come_is_never_proven(
     assert sulfur.value == 0.0
 
 
-def test_a_trip_is_on_the_wire_before_it_is_in_the_journal(
-    short_plan: LabPlan, run_task: Run
-) -> None:
-    ran = run_task(short_plan, inject=(Injection("purge", 5.0, plant_fault("estop_open", True)),))
+def test_a_trip_is_on_the_wire_before_it_is_in_the_journal(run_task: Run) -> None:
+    ran = run_task(inject=(Injection("purge", 5.0, plant_fault("estop_open", True)),))
     kinds = [record.kind for record in read(ran.result.folder / "journal.sqlite")]
     assert kinds.index("trip") < kinds.index("verified", kinds.index("trip"))
     assert "safe_frame" in kinds[kinds.index("trip") :]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from alarmed import Watched, watch
+from alarmed import watching
 from labharness.core.vocabulary.texts import Text
 from rig import approved_copy
 
@@ -13,17 +13,17 @@ WARM = "temperature above the safety envelope"
 
 
 @pytest.mark.promise(21)
-def test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled(tmp_path: Path) -> None:
+async def test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled(
+    tmp_path: Path,
+) -> None:
     def edit(text: str) -> str:
         return text.replace(
             'max = 1000\nunit = "celsius"\nhard_limit = true',
             'max = 20\nunit = "celsius"\nhard_limit = false',
         )
 
-    async def work(watched: Watched) -> None:
+    async with watching(approved_copy(tmp_path, edit=edit), tmp_path / "run") as watched:
         await asyncio.sleep(5)  # the room is at 25 degC: furnace and sulfur heater are above
-
-    watched = watch(approved_copy(tmp_path, edit=edit), tmp_path / "run", work)
     for said in (
         watched.lab.line.events.warnings,
         [w["detail"] for w in watched.journaled("warning")],

@@ -21,11 +21,10 @@ from labharness.protocols.hcp.asyncapi import asyncapi
 from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.protocols.hcp.messages import EVENT_DATA
 from labharness.protocols.hcp.schemas import KINDS, message_schemas
-from rig import EXAMPLE
+from rig import EXAMPLE, IV
 
 SCHEMAS = message_schemas()
 VALIDATORS = {kind: Draft202012Validator(schema) for kind, schema in SCHEMAS.items()}
-IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 HEAD = {"hcp_version": "1.0", "message_id": "m", "timestamp": "2026-01-01T00:00:00Z"}
 DATA: dict[str, dict[str, Any]] = {
     "session_created": {"state": "PENDING", "risk_level": None, "session_token": None},

@@ -1,7 +1,6 @@
 """Published growths come out of the simulated plant within a factor of two; what acts on them."""
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from labharness.lab import LabPlan
 from labharness_simulators.plant.reactions import arrival_share, burnt, film_kept, growth_share
 from literature import NINE, PAGE, PAPERS, PLAIN, Film, Growth, page, played
-from rig import Ran, approved_copy, submission
+from rig import Ran, Run, approved_copy, submission
 
 AGREE_MIN = 7
 """Of nine; all of them did on 2026-11-23."""
@@ -107,9 +106,6 @@ def test_sulfur_and_oxygen_burn_in_the_ratio_of_their_reaction() -> None:
 def test_shares_are_one_where_nothing_acts() -> None:
     assert growth_share(0.0) == film_kept(0.0, 60.0) == arrival_share(101_325.0) == 1.0
     assert growth_share(15_199.0) == pytest.approx(0.5, rel=1e-3)
-
-
-Run = Callable[..., Ran]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The simulated line as a whole: a growth from powder to spectrum, and its repeatability."""
 
 import random
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -15,6 +15,7 @@ from labharness_simulators.plant import (
     Sample,
     Spectrometer,
 )
+from literature import follow
 from rig import part
 
 ARGON_VALVE, BYPASS_SHUT, VENT, FURNACE_MAINS, SULFUR_MAINS = 0, 1, 4, 6, 7
@@ -37,20 +38,7 @@ def short_line(seed: int | None = None) -> CvdTube:
     )
 
 
-def ramp_to(heater: Heater, target_c: float, c_per_min: float) -> Callable[[float], None]:
-    """Return a PI controller that follows a ramp."""
-    setpoint_c, integral = 25.0, 0.0
-
-    def control(dt_s: float) -> None:
-        nonlocal setpoint_c, integral
-        setpoint_c = min(target_c, setpoint_c + c_per_min / 60.0 * dt_s)
-        error_c = setpoint_c - heater.temperature_c
-        power = error_c / 40.0 + integral
-        if 0.0 <= power <= 1.0:
-            integral += error_c / 40.0 / 150.0 * dt_s
-        heater.power_fraction = power
-
-    return control
+ramp_to = partial(follow, begin_c=25.0, band_c=40.0, slow_s=150.0)
 
 
 def grow(

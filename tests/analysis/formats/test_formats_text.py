@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.analysis.formats import BadFile, Recording, csv_text, read_spectra
-from rig import HERE
+from rig import RAMAN
 
-REAL = HERE / "data" / "raman"
 FILES = {
     "wrighttools_mit/wt_raman_linescan.txt.gz": ("LabSpec text (map)", 100, 1020, 532.0),
     "wrighttools_mit/wt_spectrum_wn.txt.gz": ("LabSpec text", 1, 1020, 532.0),
@@ -34,7 +33,7 @@ FILES = {
 
 
 def read(name: str) -> Recording:
-    return read_spectra((REAL / name).read_bytes())
+    return read_spectra((RAMAN / name).read_bytes())
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -50,7 +49,7 @@ def test_a_real_file_is_recognised_by_its_content(name: str) -> None:
 
 def test_every_copied_file_of_spectra_is_read_by_a_test() -> None:
     kinds = ("*.txt", "*.gz", "*.rod")
-    held = {p.relative_to(REAL).as_posix() for kind in kinds for p in REAL.rglob(kind)}
+    held = {p.relative_to(RAMAN).as_posix() for kind in kinds for p in RAMAN.rglob(kind)}
     tables = ("LICENSE.txt", "published_lines.txt", "drawn_lines.txt")
     assert {name for name in held if not name.endswith(tables)} == set(FILES)
 
@@ -204,7 +203,7 @@ def test_what_is_written_as_csv_is_read_back_to_the_last_bit(
 def test_a_damaged_file_is_refused_or_read_but_never_crashes(
     junk: bytes, name: str, at: int
 ) -> None:
-    data = (REAL / name).read_bytes()[:8000]
+    data = (RAMAN / name).read_bytes()[:8000]
     for damaged in (junk, data[:at], data[:at] + junk + data[at + len(junk) :]):
         with suppress(BadFile):  # anything else fails the test
             assert read_spectra(damaged).intensity.size

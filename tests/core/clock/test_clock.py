@@ -81,16 +81,13 @@ def test_a_short_sleep_ends_at_any_epoch(start_s: float) -> None:
         assert slept == pytest.approx(asked, abs=1.5e-6)
 
 
-def test_a_million_seconds_leave_no_drift() -> None:
-    async def main() -> float:
-        loop = asyncio.get_running_loop()
-        due = 0.0
-        for _ in range(1000):
-            due += 1000.1
-            await asyncio.sleep(due - loop.time())
-        return loop.time()
-
-    assert virtually(main()) == pytest.approx(1_000_100.0, abs=2e-6)
+async def test_a_million_seconds_leave_no_drift() -> None:
+    loop = asyncio.get_running_loop()
+    due = 0.0
+    for _ in range(1000):
+        due += 1000.1
+        await asyncio.sleep(due - loop.time())
+    assert loop.time() == pytest.approx(1_000_100.0, abs=2e-6)
 
 
 def test_waiting_for_what_nobody_will_do_is_a_deadlock() -> None:
@@ -129,15 +126,12 @@ def test_an_exception_in_a_callback_fails_the_run(
         run(main(), loop_of())
 
 
-def test_executor_work_is_done_inline_and_costs_no_lab_time() -> None:
-    async def main() -> tuple[bool, float]:
-        loop = asyncio.get_running_loop()
-        here = threading.get_ident()
-        async with asyncio.timeout(1.0):
-            there = await asyncio.to_thread(threading.get_ident)
-        return here == there, loop.time()
-
-    assert virtually(main()) == (True, 0.0)
+async def test_executor_work_is_done_inline_and_costs_no_lab_time() -> None:
+    loop = asyncio.get_running_loop()
+    here = threading.get_ident()
+    async with asyncio.timeout(1.0):
+        there = await asyncio.to_thread(threading.get_ident)
+    assert (here == there, loop.time()) == (True, 0.0)
 
 
 def test_an_error_in_executor_work_reaches_the_one_who_waits() -> None:
@@ -148,16 +142,13 @@ def test_an_error_in_executor_work_reaches_the_one_who_waits() -> None:
         virtually(main())
 
 
-def test_sets_of_tasks_are_walked_in_the_order_of_their_making() -> None:
+async def test_sets_of_tasks_are_walked_in_the_order_of_their_making() -> None:
     async def nap() -> None:
         await asyncio.sleep(1.0)
 
-    async def main() -> bool:
-        tasks = [asyncio.ensure_future(nap()) for _ in range(200)]
-        done, _ = await asyncio.wait(tasks)
-        return list(done) == tasks
-
-    assert virtually(main()) is True
+    tasks = [asyncio.ensure_future(nap()) for _ in range(200)]
+    done, _ = await asyncio.wait(tasks)
+    assert (list(done) == tasks) is True
 
 
 def test_a_task_group_cancels_in_the_order_of_making() -> None:
@@ -278,16 +269,13 @@ def test_a_turn_does_what_asyncios_own_turn_does(steps: list[tuple[str, float, i
     assert trace_of(VirtualLoop()) == trace_of(_PlainTurns())
 
 
-def test_timers_that_are_cancelled_before_they_are_due_do_not_fill_the_queue() -> None:
-    async def main() -> int:
-        loop = asyncio.get_running_loop()
-        for _ in range(5_000):
-            loop.call_later(DAY_S, print).cancel()
-            await asyncio.sleep(0.001)
-        assert isinstance(loop, VirtualLoop)
-        return len(loop._queue)
-
-    assert virtually(main()) < 200
+async def test_timers_that_are_cancelled_before_they_are_due_do_not_fill_the_queue() -> None:
+    loop = asyncio.get_running_loop()
+    for _ in range(5_000):
+        loop.call_later(DAY_S, print).cancel()
+        await asyncio.sleep(0.001)
+    assert isinstance(loop, VirtualLoop)
+    assert len(loop._queue) < 200
 
 
 @pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
@@ -361,13 +349,10 @@ def test_a_paced_run_knows_that_its_computer_fell_behind(speed: float, behind: b
     assert (clock.behind_s > 1.0) is behind
 
 
-def test_world_time_of_a_virtual_run_is_lab_time_from_a_stated_epoch() -> None:
-    async def main() -> tuple[datetime, float]:
-        clock = Clock(asyncio.get_running_loop())
-        await asyncio.sleep(3600.5)
-        return clock.utc(), clock.now_s()
-
-    utc, now_s = virtually(main())
+async def test_world_time_of_a_virtual_run_is_lab_time_from_a_stated_epoch() -> None:
+    clock = Clock(asyncio.get_running_loop())
+    await asyncio.sleep(3600.5)
+    utc, now_s = (clock.utc(), clock.now_s())
     assert (utc, now_s) == (VIRTUAL_EPOCH + timedelta(seconds=3600.5), 3600.5)
     assert utc_text(utc) == "2026-01-01T09:00:00.500Z"
 

@@ -16,12 +16,11 @@ from labharness.lab import LabPlan
 from labharness.safety.guard import Latch, LatchUnreadable
 from labharness.safety.guard.remote_parts import Child
 from platforms import unix
-from rig import SHORT_LINE
+from rig import ON_SHORT
 
 pytestmark = unix
 
 BOUND_S = 20.0
-LAB = ("--lab", SHORT_LINE)
 
 
 def pipe(path: Path) -> None:
@@ -67,7 +66,7 @@ def within(bound_s: float) -> Iterator[None]:
 
 
 def made_safe() -> None:
-    said = say("safe", *LAB)
+    said = say("safe", *ON_SHORT)
     first = said.out.splitlines()[0]
     assert (said.code, first) == (0, "immediate_shutdown: every step verified")
 
@@ -110,11 +109,11 @@ def test_a_line_whose_latch_is_no_file_is_made_safe_and_neither_set_nor_reset(
     attend = ("--attend", "--speed", "fast", "--for", 5, "--out", tmp_path / "out")
     with within(BOUND_S):
         made_safe()
-        said = say("set", "argon.setpoint", 100, "sccm", *attend, *LAB)
+        said = say("set", "argon.setpoint", 100, "sccm", *attend, *ON_SHORT)
         assert (said.code, "the line stays latched" in said.err) == (1, True), said
-        said = say("reset", "--name", "Ada", "--reason", "aired", *LAB)
+        said = say("reset", "--name", "Ada", "--reason", "aired", *ON_SHORT)
         assert (said.code, "the line stays latched" in said.err) == (1, True), said
-        assert "the line stays latched" in say("doctor", *LAB).out
+        assert "the line stays latched" in say("doctor", *ON_SHORT).out
     assert os.path.lexists(short_plan.state_dir / name)
 
 
@@ -143,7 +142,7 @@ def test_no_other_file_of_a_line_is_waited_for(
             ("reset", "--name", "Ada", "--reason", "aired"),
             ("doctor",),
         ):
-            said = say(*words, *LAB)
+            said = say(*words, *ON_SHORT)
             assert "Traceback" not in said.err + said.out
             assert "broke" not in said.err + said.out
 

@@ -19,11 +19,9 @@ from labharness.faces.caller import AsyncCaller, Gap, SyncCaller
 from labharness.protocols.hcp.codec import HcpMessage
 from plain_caller import Told, history_faults
 from requested import hot
-from rig import EXAMPLE, SHORT_LINE
+from rig import EXAMPLE, IV, SHIPPED, SHORT_LINE
 from serving import PACED, Service, approve, services, until
 
-IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
-SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
 BENCH = "iv-bench-simulated"
 CURVE = ROOT / "examples" / "iv-curve.json"
 PAPER = ROOT / "examples" / "document-analysis.json"

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from commands import Said, example, payload, say, spawn, spawn_on_full_disk, submit, wrote
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab
 from labharness.lab.config.lab_file import read_lab_file
@@ -43,8 +44,7 @@ def spoiled(wires: list[Lab]) -> Iterator[Callable[[Spoil, str], None]]:
 
 
 def face(lab: Lab, name: str) -> Any:
-    assert lab.simulated is not None
-    return lab.simulated.faces[name]
+    return simulated_of(lab).faces[name]
 
 
 def told(change: Callable[[bytes], bytes | None]) -> Spoil:

@@ -20,9 +20,8 @@ from labharness.lab.operate.attend import Attendance
 from labharness.line import Line
 from labharness.safety.kernel import Bound
 from platforms import takes_open_files_away
-from rig import SHORT_LINE
+from rig import ON_SHORT, SHORT_LINE
 
-LAB = ("--lab", SHORT_LINE)
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
 LONG = ("--attend", "--speed", "fast", "--for", "200", "--name", "Ada")
 
@@ -34,7 +33,7 @@ def kinds(folder: Path) -> list[str]:
 def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
     tmp_path: Path, wires: list[Lab]
 ) -> None:
-    said = say("set", "argon.setpoint", 100, "sccm", *LAB, *FAST, "--out", tmp_path)
+    said = say("set", "argon.setpoint", 100, "sccm", *ON_SHORT, *FAST, "--out", tmp_path)
     assert said.code == 0, said.err
     assert said.out.startswith("argon.setpoint confirmed, reads 100\n")
     assert "in its safe state, verified" in said.out
@@ -63,7 +62,7 @@ def test_a_folder_that_is_taken_away_meanwhile_trips_and_is_not_said_to_hold_a_j
         await stay(self, line)
 
     monkeypatch.setattr(Attendance, "_stay", without_a_folder)
-    said = say("set", "argon.setpoint", 100, "sccm", *LAB, *LONG, "--out", tmp_path / "run")
+    said = say("set", "argon.setpoint", 100, "sccm", *ON_SHORT, *LONG, "--out", tmp_path / "run")
     assert said.code == 1
     assert "journal.sqlite: cannot write: it was removed or replaced" in said.out
     assert "LATCHED" in said.out
@@ -88,7 +87,7 @@ def test_a_folder_that_is_taken_away_meanwhile_trips_and_is_not_said_to_hold_a_j
 def test_what_the_envelope_does_not_allow_is_refused_by_hand_too(
     tmp_path: Path, wires: list[Lab], channel: str, value: str, unit: str, words: str
 ) -> None:
-    said = say("set", channel, value, unit, *LAB, *FAST, "--out", tmp_path)
+    said = say("set", channel, value, unit, *ON_SHORT, *FAST, "--out", tmp_path)
     assert said.code == 2, said
     assert f"{channel} refused" in said.out
     assert words in said.out
@@ -125,13 +124,13 @@ def test_a_wrong_name_or_unit_is_told_before_anything_is_opened(
     tmp_path: Path, wires: list[Lab], arguments: tuple[str, ...], words: str
 ) -> None:
     out = tmp_path / "out"
-    say("set", *arguments, *LAB, *FAST, "--out", out).is_one_plain_error(words)
+    say("set", *arguments, *ON_SHORT, *FAST, "--out", out).is_one_plain_error(words)
     assert wires == []
     assert not out.exists()
 
 
 def test_an_instrument_alone_cannot_be_read_and_its_channels_are_named(wires: list[Lab]) -> None:
-    said = say("read", "argon", *LAB)
+    said = say("read", "argon", *ON_SHORT)
     assert said.code == 1
     assert "argon: name one of argon." in said.err
     assert "argon.flow, argon.setpoint" in said.err
@@ -156,7 +155,7 @@ def test_a_refusal_names_the_setting_that_comes_first(tmp_path: Path) -> None:
 
 
 def test_what_is_set_by_hand_is_wished_before_and_told_after(tmp_path: Path) -> None:
-    said = say("set", "argon.setpoint", 600, "sccm", *LAB, *FAST, "--out", tmp_path)
+    said = say("set", "argon.setpoint", 600, "sccm", *ON_SHORT, *FAST, "--out", tmp_path)
     told = said.err.splitlines()[0]
     assert told.startswith("by hand (Ada): argon.setpoint = 600 sccm REFUSED: argon.setpoint: ")
     records = list(read(tmp_path / "journal.sqlite"))
@@ -165,21 +164,21 @@ def test_what_is_set_by_hand_is_wished_before_and_told_after(tmp_path: Path) -> 
 
 
 def test_without_an_owner_a_value_is_not_set_and_nothing_is_opened(wires: list[Lab]) -> None:
-    said = say("set", "argon.setpoint", 100, "sccm", *LAB)
+    said = say("set", "argon.setpoint", 100, "sccm", *ON_SHORT)
     assert said.code == 64
     assert "--attend" in said.err
     assert wires == []
 
 
 def test_reading_without_an_owner_writes_nothing(wires: list[Lab]) -> None:
-    said = say("read", "gauge.pressure", "argon.flow", *LAB)
+    said = say("read", "gauge.pressure", "argon.flow", *ON_SHORT)
     assert said.code == 0
     assert [line.split()[0] for line in said.out.splitlines()] == ["gauge.pressure", "argon.flow"]
     assert wrote(wires) == []
 
 
 def test_an_unknown_channel_is_one_plain_error_that_names_those_there_are() -> None:
-    said = say("read", "gauge.colour", "argon.flow", "--json", *LAB)
+    said = say("read", "gauge.colour", "argon.flow", "--json", *ON_SHORT)
     assert said.code == 1
     assert "it has pressure" in said.err
     found = json.loads(said.out)
@@ -187,7 +186,7 @@ def test_an_unknown_channel_is_one_plain_error_that_names_those_there_are() -> N
 
 
 def test_making_safe_needs_no_owner_and_no_arming(wires: list[Lab]) -> None:
-    said = say("safe", "--name", "Ada", *LAB)
+    said = say("safe", "--name", "Ada", *ON_SHORT)
     assert said.code == 0, said
     assert said.out == (
         "immediate_shutdown: every step verified\n(nothing was running, so nothing is latched)\n"
@@ -206,7 +205,7 @@ def test_making_safe_goes_on_where_a_port_is_dead_and_says_so(
             lab.simulated.buses["heat"].faults.cut = True
 
     monkeypatch.setattr(Lab, "__init__", cut)
-    said = say("safe", *LAB)
+    said = say("safe", *ON_SHORT)
     assert said.code == 1
     assert "NOT verified" in said.out
     assert "furnace.setpoint" in said.out
@@ -228,7 +227,7 @@ def test_making_safe_waits_for_no_disk_and_for_no_link(
 
     monkeypatch.setattr(Lab, "__init__", slow)
     monkeypatch.setenv("TMPDIR", "/nonexistent")
-    said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
+    said = say("safe", "--name", "Ada", "--reason", "smoke", *ON_SHORT)
     assert "port stage: not open within 2 s" in said.out
     assert "nothing was running" not in said.out, "another process may have that port"
     assert "box." not in said.out, "everything else is verified"
@@ -238,7 +237,7 @@ def test_making_safe_waits_for_no_disk_and_for_no_link(
 
 @pytest.mark.parametrize("word", ["hold", "resume", "stop"])
 def test_holding_what_nobody_drives_is_one_plain_error(word: str) -> None:
-    said = say(word, *LAB)
+    said = say(word, *ON_SHORT)
     assert said.code == 1
     assert said.err.count("\n") == 1
     assert "nothing runs on lab short-line (a run at --speed fast" in said.err
@@ -247,7 +246,7 @@ def test_holding_what_nobody_drives_is_one_plain_error(word: str) -> None:
 def test_a_line_whose_owner_listens_to_nobody_is_not_said_to_be_idle(short_plan: LabPlan) -> None:
     short_plan.state_dir.mkdir(parents=True)
     with short_plan.lock(Path("runs/mine")):
-        said = say("stop", *LAB)
+        said = say("stop", *ON_SHORT)
     assert said.code == 1
     assert said.err.count("\n") == 1
     assert f"process {os.getpid()} drives lab short-line and writes " in said.err
@@ -255,7 +254,7 @@ def test_a_line_whose_owner_listens_to_nobody_is_not_said_to_be_idle(short_plan:
 
 
 def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:
-    said = say("set", "argon.setpoint", 1, "sccm", "--attend", "--speed", "fast", *LAB)
+    said = say("set", "argon.setpoint", 1, "sccm", "--attend", "--speed", "fast", *ON_SHORT)
     assert said.code == 64
     assert "--for" in said.err
 
@@ -263,7 +262,7 @@ def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:
 def test_a_folder_that_holds_a_run_is_not_written_into(tmp_path: Path, wires: list[Lab]) -> None:
     journal = tmp_path / "journal.sqlite"
     journal.write_bytes(b"of another run")
-    said = say("set", "argon.setpoint", 1, "sccm", *LAB, *FAST, "--out", tmp_path)
+    said = say("set", "argon.setpoint", 1, "sccm", *ON_SHORT, *FAST, "--out", tmp_path)
     said.is_one_plain_error(f"{tmp_path} holds a run already; name a fresh folder")
     assert journal.read_bytes() == b"of another run"
     assert wires == []
@@ -277,7 +276,7 @@ def test_a_line_of_another_account_is_not_said_to_be_driven_by_nobody(
     short_plan.state_dir.mkdir(parents=True)
     short_plan.state_dir.chmod(0)
     try:
-        said = spawn_without_privilege(*words, *LAB)
+        said = spawn_without_privilege(*words, *ON_SHORT)
     finally:
         short_plan.state_dir.chmod(0o700)
     said.is_one_plain_error(f"{short_plan.state_dir / 'control.sock'}: Permission denied")
@@ -285,15 +284,15 @@ def test_a_line_of_another_account_is_not_said_to_be_driven_by_nobody(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
 def test_a_trip_of_a_line_that_a_person_drives_is_an_alarm_as_any_other(tmp_path: Path) -> None:
-    asked = ("argon.setpoint", 100, "sccm", *LAB, *FAST[:-4], "--for", 9999)
+    asked = ("argon.setpoint", 100, "sccm", *ON_SHORT, *FAST[:-4], "--for", 9999)
     said = spawn_on_full_disk(100_000, "set", *asked, "--out", tmp_path / "run")
     assert said.code == 1
     assert "argon.setpoint confirmed" in said.out, "it filled up later"
     assert "SQLITE_IOERR_WRITE); the line is in its safe state, verified" in said.out
-    listed = say("alarms", "list", *LAB)
+    listed = say("alarms", "list", *ON_SHORT)
     assert "trip     journal_lost/" in listed.out
     assert "latched" in listed.out
-    slip = say("alarms", "ack", "journal_los/journal", "--name", "A", "--reason", "B", *LAB)
+    slip = say("alarms", "ack", "journal_los/journal", "--name", "A", "--reason", "B", *ON_SHORT)
     assert slip.code == 1
     assert "no alarm 'journal_los/journal' (did you mean journal_lost/" in slip.err
 
@@ -301,14 +300,16 @@ def test_a_trip_of_a_line_that_a_person_drives_is_an_alarm_as_any_other(tmp_path
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
 def test_a_disk_that_fills_up_while_arming_leaves_no_doubt_about_the_line(tmp_path: Path) -> None:
     journal = tmp_path / "run" / "journal.sqlite"
-    asked = ("argon.setpoint", "100", "sccm", *LAB, *FAST, "--out", journal.parent)
+    asked = ("argon.setpoint", "100", "sccm", *ON_SHORT, *FAST, "--out", journal.parent)
     said = spawn_where_full(journal, "set", *asked)
     assert said.code == 1
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert "cannot be written" in said.err
     assert "it is latched; when the cause is gone: labharness reset --name NAME" in said.err
-    assert say("reset", "--name", "Ada", "--reason", "made room", *LAB).out.startswith("reset by")
+    assert say("reset", "--name", "Ada", "--reason", "made room", *ON_SHORT).out.startswith(
+        "reset by"
+    )
 
 
 @pytest.mark.promise(12)
@@ -324,7 +325,7 @@ def test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_li
 
     monkeypatch.setattr(Attendance, "_stay", held)
     long = ("--attend", "--speed", "fast", "--for", "20000", "--name", "Ada")
-    said = say("set", "argon.setpoint", 100, "sccm", *LAB, *long, "--out", tmp_path)
+    said = say("set", "argon.setpoint", 100, "sccm", *ON_SHORT, *long, "--out", tmp_path)
     assert told == ["held; unless it is resumed within 60 min, it ends and the line is made safe"]
     ended = "the line was held for 3600 s, the longest allowed"
     assert f"{ended}: the line is made safe" in said.err + said.out

@@ -5,16 +5,15 @@ the envelope is for is said there; here it is asked for where it would hurt.
 """
 
 import random
-from collections.abc import Callable, Coroutine
-from functools import partial
-from inspect import Signature, signature
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from labharness.core.vocabulary import Command, Ending
-from labharness.faces.testing.bench import Bench, VirtualTime
+from labharness.faces.testing.bench import Bench
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.line.command import NotOpened
@@ -35,8 +34,6 @@ LINES = pytest.mark.parametrize(
 PA_MAX = 1.15 * 101_325
 WATCHDOG, SOURCE = 514, 516  # registers of a BASIS 2
 SET_UP_S = 30.0  # between two looks at them
-Scene = Callable[[Lab], Coroutine[Any, Any, None]]
-Play = Callable[[Scene], None]
 
 
 @pytest.fixture
@@ -46,29 +43,8 @@ def path() -> Path:
 
 
 @pytest.fixture
-def play(simulated_lab: Bench, virtual_time: VirtualTime, path: Path) -> Play:
-    """Play a scene at a line that runs."""
-
-    def played(scene: Scene) -> None:
-        async def main() -> None:
-            async with simulated_lab.on(read_lab(path)).running() as lab:
-                await scene(lab)
-
-        virtual_time.run(main())
-
-    return played
-
-
-def scene(played: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Make a test of a scene; its other parameters are those of the test."""
-
-    def test(play: Play, **given: object) -> None:
-        play(partial(played, **given))
-
-    (first, _), (_, *others) = (signature(one).parameters.values() for one in (test, played))
-    test.__signature__ = Signature([first, *others])  # type: ignore[attr-defined]  # pytest reads it
-    test.__name__, test.__doc__ = played.__name__, played.__doc__
-    return test
+def lab(simulated_lab: Bench, path: Path) -> AbstractAsyncContextManager[Lab]:
+    return simulated_lab.on(read_lab(path)).running()
 
 
 async def asked(lab: Lab, channel: str, value: float) -> str:
@@ -167,7 +143,6 @@ def at_the_keys_of_a_flow_controller(lab: Lab, name: str, sccm: float) -> None:
     face.answer(f"{face.unit}S{sccm}")
 
 
-@scene
 async def test_a_furnace_is_not_heated_hot_without_argon_flowing(lab: Lab) -> None:
     """A proof once made says nothing of what a tube is swept with now."""
     await purge(lab)
@@ -179,7 +154,6 @@ async def test_a_furnace_is_not_heated_hot_without_argon_flowing(lab: Lab) -> No
 
 
 @LINES
-@scene
 async def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_trips(
     lab: Lab,
 ) -> None:
@@ -193,7 +167,6 @@ async def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_tr
 
 
 @pytest.mark.thorough
-@scene
 async def test_argon_is_not_thinned_over_hydrogen_that_is_still_in_the_tube(lab: Lab) -> None:
     """Air that leaks in is kept harmless by what flows: less of it, and hydrogen burns in it."""
     await leak_check(lab)
@@ -209,7 +182,6 @@ async def test_argon_is_not_thinned_over_hydrogen_that_is_still_in_the_tube(lab:
         assert now["h2_fraction"] <= 0.04 or now["o2_fraction"] <= 0.05
 
 
-@scene
 async def test_hydrogen_counts_as_in_the_tube_while_its_valve_is_open_whatever_its_meter_reads(
     lab: Lab,
 ) -> None:
@@ -235,7 +207,6 @@ async def nobody_is_asked() -> None:
 @pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("share", [0.5, 3.0])
-@scene
 async def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
     lab: Lab, share: float
 ) -> None:
@@ -250,7 +221,6 @@ async def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
 
 @pytest.mark.promise(10)
 @pytest.mark.thorough
-@scene
 async def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(lab: Lab) -> None:
     await purge(lab)
     simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # before any leak check
@@ -273,7 +243,6 @@ async def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(lab: Lab) -> No
         pytest.param(default_lab_path(), id="shipped", marks=pytest.mark.soak),
     ],
 )
-@scene
 async def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight_nor_purged(
     lab: Lab,
 ) -> None:
@@ -290,7 +259,6 @@ async def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight
     assert lab.line.volumes_purged("air") < 1
 
 
-@scene
 async def test_more_hydrogen_than_may_be_set_trips(lab: Lab) -> None:
     await leak_check(lab)
     await fill(lab)
@@ -304,7 +272,6 @@ async def test_more_hydrogen_than_may_be_set_trips(lab: Lab) -> None:
 @pytest.mark.promise(10)
 @pytest.mark.thorough
 @LINES
-@scene
 async def test_a_shut_tube_is_not_filled_with_nitrogen(lab: Lab) -> None:
     """No row looks for a pressure that rises with nitrogen, and the bypass has no meter at all."""
     await evacuated(lab)
@@ -316,7 +283,6 @@ async def test_a_shut_tube_is_not_filled_with_nitrogen(lab: Lab) -> None:
 @pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("sccm", [0.5, pytest.param(490.0, marks=pytest.mark.soak)])
-@scene
 async def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
     lab: Lab, sccm: float
 ) -> None:
@@ -331,7 +297,6 @@ async def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
 @pytest.mark.parametrize(
     ("channel", "value"), [("box.nitrogen_bypass_shut", 0), ("nitrogen.setpoint", 100)]
 )
-@scene
 async def test_the_vent_is_not_shut_while_nitrogen_comes_in(
     lab: Lab, channel: str, value: float
 ) -> None:
@@ -345,7 +310,6 @@ async def test_the_vent_is_not_shut_while_nitrogen_comes_in(
 @pytest.mark.parametrize(
     ("register", "lost"), [(WATCHDOG, "watchdog_ms"), (SOURCE, "setpoint_source")]
 )
-@scene
 async def test_hydrogen_takes_the_watchdog_of_its_controller(
     lab: Lab, register: int, lost: str
 ) -> None:
@@ -360,7 +324,6 @@ async def test_hydrogen_takes_the_watchdog_of_its_controller(
 
 
 @pytest.mark.parametrize("register", [WATCHDOG, SOURCE])
-@scene
 async def test_hydrogen_that_flows_without_its_watchdog_trips(lab: Lab, register: int) -> None:
     await leak_check(lab)
     await fill(lab)
@@ -379,7 +342,6 @@ async def test_hydrogen_that_flows_without_its_watchdog_trips(lab: Lab, register
 @pytest.mark.parametrize(
     "sccm", [5.05, *(pytest.param(sccm, marks=pytest.mark.soak) for sccm in (0.2, 4.0, 5.0, 9.5))]
 )
-@scene
 async def test_a_trickle_of_argon_into_a_shut_tube_trips(lab: Lab, sccm: float) -> None:
     """So slow a rise drowns in the noise, of the gauge's reading or of the meter's at its bound."""
     await evacuated(lab)
@@ -390,7 +352,6 @@ async def test_a_trickle_of_argon_into_a_shut_tube_trips(lab: Lab, sccm: float) 
 
 
 @pytest.mark.parametrize("sccm", [10.0, 15.0])
-@scene
 async def test_a_slow_fill_by_argon_behind_a_stuck_gauge_trips_in_time(
     lab: Lab, sccm: float
 ) -> None:
@@ -400,7 +361,6 @@ async def test_a_slow_fill_by_argon_behind_a_stuck_gauge_trips_in_time(
     await stays_whole(lab, 60)
 
 
-@scene
 async def test_the_vent_is_not_shut_on_a_trickle_of_argon(lab: Lab) -> None:
     await purge(lab)
     await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 5))

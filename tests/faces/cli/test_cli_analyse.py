@@ -16,10 +16,9 @@ from labharness.analysis.spectrum import shift_from_wavelength
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of
-from rig import HERE
+from rig import RAMAN
 
-REAL = HERE / "data" / "raman"
-WITEC = REAL / "pynxtools_raman_apache2" / "Si-wafer-Raman-Spectrum-1.txt"
+WITEC = RAMAN / "pynxtools_raman_apache2" / "Si-wafer-Raman-Spectrum-1.txt"
 
 
 NO_SPECTRUM = (b"{}", b"{", b'{"raman": []}', b'{"raman": [{"raman_shift": 1}]}')
@@ -120,9 +119,9 @@ def test_without_silicon_the_count_stands_and_the_axis_is_called_uncalibrated(
     ],
 )
 def test_a_real_file_gets_a_plain_reason_and_no_count(name: str, material: str, words: str) -> None:
-    said = say("analyse", REAL / name)
+    said = say("analyse", RAMAN / name)
     assert said.code == 1
-    assert said.out.startswith(f"{REAL / name}: {material}; no layer count\n")
+    assert said.out.startswith(f"{RAMAN / name}: {material}; no layer count\n")
     assert words in said.out
     assert said.err == ""
 
@@ -137,13 +136,13 @@ def test_a_real_file_gets_a_plain_reason_and_no_count(name: str, material: str, 
 def test_silicon_of_a_real_file_lies_where_it_was_published(
     name: str, position_cm1: float, fwhm_cm1: float
 ) -> None:
-    (silicon,) = entry(say("analyse", "--json", REAL / name))["silicon"]
+    (silicon,) = entry(say("analyse", "--json", RAMAN / name))["silicon"]
     assert silicon["position_cm1"] == pytest.approx(position_cm1, abs=0.07)
     assert silicon["fwhm_cm1"] == pytest.approx(fwhm_cm1, abs=0.4)
 
 
 def test_a_line_scan_finds_bare_substrate_at_both_ends() -> None:
-    path = REAL / "wrighttools_mit" / "wt_raman_linescan.txt.gz"
+    path = RAMAN / "wrighttools_mit" / "wt_raman_linescan.txt.gz"
     shown = np.array(entry(say("analyse", "--json", path))["materials"])
     y_um = read_spectra(path.read_bytes()).places["y_um"]
     assert set(shown[(y_um > 30.5) | (y_um < -24)]) == {"silicon"}
@@ -213,7 +212,7 @@ def test_a_wavelength_without_a_laser_asks_for_one() -> None:
 
 def test_of_many_files_each_is_judged_and_the_worst_gives_the_exit_code(tmp_path: Path) -> None:
     good = written(tmp_path, *spectrum(1))
-    bare = REAL / "raman_fitting_mit" / "Si_spectrum01.txt"
+    bare = RAMAN / "raman_fitting_mit" / "Si_spectrum01.txt"
     assert say("analyse", good, good).code == 0
     assert say("analyse", bare, good).code == 1
     said = say("analyse", tmp_path / "none.txt", good, bare)

@@ -9,9 +9,8 @@ import pytest
 
 from commands import Said, say
 from labharness.core.operations import operations
-from rig import EXAMPLE, HERE, SHORT_LINE
+from rig import EXAMPLE, HERE, ON_SHORT, SHORT_LINE
 
-LAB = ("--lab", SHORT_LINE)
 SIGNED = ("--name", "Ada", "--reason", "x")
 SPECTRUM = HERE / "data" / "raman" / "pynxtools_raman_apache2" / "Si-wafer-Raman-Spectrum-1.txt"
 OF_OTHERS = {"capabilities list", "envelope show", "example", "hazards list"}
@@ -34,48 +33,48 @@ ON_ALARMS = (
     *("alarms remove", "alarms place", "hazards proof"),
 )
 ARGUMENTS: dict[str, tuple[object, ...]] = {
-    **dict.fromkeys(AT_A_LAB, LAB),
+    **dict.fromkeys(AT_A_LAB, ON_SHORT),
     **dict.fromkeys(
         ("house", "line-owner", "campaign run", "campaign status", "guard"), ("{tmp}/none.toml",)
     ),
-    **dict.fromkeys(("submit", "policy explain", "plan"), (EXAMPLE, *LAB)),
+    **dict.fromkeys(("submit", "policy explain", "plan"), (EXAMPLE, *ON_SHORT)),
     **dict.fromkeys(
         ("journal access", "journal verify", "journal show", "journal export", "report"), ("{tmp}",)
     ),
-    **dict.fromkeys(ON_ONE, ("0", *LAB)),
+    **dict.fromkeys(ON_ONE, ("0", *ON_SHORT)),
     **dict.fromkeys(("drivers", "example", "capabilities list"), ()),
-    **dict.fromkeys(("program start", "program hold", "program reset"), ("furnace", *LAB)),
-    **dict.fromkeys(ON_ALARMS, ("x", *SIGNED, *LAB)),
-    "run": ("{tmp}/none.json", *LAB),
+    **dict.fromkeys(("program start", "program hold", "program reset"), ("furnace", *ON_SHORT)),
+    **dict.fromkeys(ON_ALARMS, ("x", *SIGNED, *ON_SHORT)),
+    "run": ("{tmp}/none.json", *ON_SHORT),
     "up": ("--lab", "{tmp}/none.toml"),
-    "serve": ("--broker", "http://broker", *LAB),
-    "broker setup": ("--print", *LAB),
-    "broker check": ("--management", "ftp://broker", *LAB),
-    "retention list": ("--runs", "{tmp}/none", *LAB),
-    "retention apply": ("--runs", "{tmp}", "--name", "李", "--reason", "规定", *LAB),
+    "serve": ("--broker", "http://broker", *ON_SHORT),
+    "broker setup": ("--print", *ON_SHORT),
+    "broker check": ("--management", "ftp://broker", *ON_SHORT),
+    "retention list": ("--runs", "{tmp}/none", *ON_SHORT),
+    "retention apply": ("--runs", "{tmp}", "--name", "李", "--reason", "规定", *ON_SHORT),
     "journal grant": ("{tmp}", "--reader", "王", "--name", "李", "--reason", "规定"),
     "lab key": ("--out", "{tmp}/none/key"),
     "approvals key": ("--name", "李", "--out", "{tmp}/none/key"),
     "result": ("0", "--callee", "lab", "--broker", "http://broker"),
     "abort": ("0", "--callee", "lab", "--broker", "http://broker"),
     "schema": ("dance",),
-    "tasks retry": ("0", "--reason", "why", *LAB),
-    "tasks update": ("0", "--title", "标题", *LAB),
-    "tasks confirm": ("0", "load", *LAB),
-    "tasks link": ("0", "child", "1", *LAB),
-    "tasks unlink": ("0", "child", "1", *LAB),
-    "jobs create": (EXAMPLE, "--every", "sometimes", *LAB),
+    "tasks retry": ("0", "--reason", "why", *ON_SHORT),
+    "tasks update": ("0", "--title", "标题", *ON_SHORT),
+    "tasks confirm": ("0", "load", *ON_SHORT),
+    "tasks link": ("0", "child", "1", *ON_SHORT),
+    "tasks unlink": ("0", "child", "1", *ON_SHORT),
+    "jobs create": (EXAMPLE, "--every", "sometimes", *ON_SHORT),
     "capabilities show": ("alchemy",),
-    "reset": (*SIGNED, *LAB),
+    "reset": (*SIGNED, *ON_SHORT),
     "arm": (SHORT_LINE,),
-    "approvals approve": ("0", *SIGNED, *LAB),
-    "approvals reject": ("0", *SIGNED, *LAB),
-    "read": ("furnace.temperature", *LAB),
-    "set": ("argon.setpoint", "10", "sccm", *LAB),
-    "watch": ("--for", "1", *LAB),
-    "program check": ("furnace", "{tmp}/program.toml", *LAB),
-    "program upload": ("furnace", "{tmp}/program.toml", *LAB),
-    "alarms ack": ("all", *SIGNED, *LAB),
+    "approvals approve": ("0", *SIGNED, *ON_SHORT),
+    "approvals reject": ("0", *SIGNED, *ON_SHORT),
+    "read": ("furnace.temperature", *ON_SHORT),
+    "set": ("argon.setpoint", "10", "sccm", *ON_SHORT),
+    "watch": ("--for", "1", *ON_SHORT),
+    "program check": ("furnace", "{tmp}/program.toml", *ON_SHORT),
+    "program upload": ("furnace", "{tmp}/program.toml", *ON_SHORT),
+    "alarms ack": ("all", *SIGNED, *ON_SHORT),
     "simulate": (SHORT_LINE, "--tcp", "x"),
     "simulated": ("{tmp}", "status"),
     "artifact": ("nonsense",),
@@ -110,7 +109,7 @@ def test_no_line_of_a_command_mixes_two_languages(tmp_path: Path, command: str) 
 
 
 def test_each_rule_of_an_envelope_is_told_in_chinese_around_its_names() -> None:
-    lines = say("envelope", "show", *LAB, "--lang", "zh").out.splitlines()
+    lines = say("envelope", "show", *ON_SHORT, "--lang", "zh").out.splitlines()
     assert len(lines) > 100
     assert [line for line in lines if not "\u4e00" <= line[0] <= "\u9fff"] == []
 

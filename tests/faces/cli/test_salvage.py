@@ -10,8 +10,8 @@ from labharness.lab.house.house_process import HOUSE_LOCK
 from labharness.work.task.commands import CreateTask
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import HOUSE_JOURNAL
+from rig import IV
 from tasks_alone import ANA
-from up_lab import IV
 
 
 @pytest.mark.promise(59)

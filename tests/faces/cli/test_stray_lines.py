@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from commands import spawn
-from rig import HERE, SHORT_LINE
+from rig import IV, SHORT_LINE
 from served import Served
 from stray_wire import StrayWire
 
-BENCH = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 SMU = ("smu.voltage", "smu.compliance", "smu.output")
 SMU_SAYS = "smu.voltage 0 V\nsmu.compliance 0.000105 A\nsmu.output 0\n"
 
@@ -39,14 +38,14 @@ def stray(
 def test_a_stray_line_before_an_answer_shifts_no_value_that_is_read(
     tmp_path: Path, question: bytes, line: bytes
 ) -> None:
-    with stray(tmp_path / "served", BENCH, "gpib", {question: line}) as (lab_file, wire):
+    with stray(tmp_path / "served", IV, "gpib", {question: line}) as (lab_file, wire):
         said = spawn("read", *SMU, "--lab", lab_file)
         assert wire.strays == {}, "it came"
         assert (said.code, said.out) == (0, SMU_SAYS), said.err
 
 
 def test_a_lab_is_checked_over_a_stray_line(tmp_path: Path) -> None:
-    with stray(tmp_path / "served", BENCH, "gpib", {b"*IDN?\n": b"0\n"}) as (lab_file, _):
+    with stray(tmp_path / "served", IV, "gpib", {b"*IDN?\n": b"0\n"}) as (lab_file, _):
         said = spawn("lab", "check", "--connect", "--lab", lab_file)
         assert said.code == 0, said.err
         assert "smu            2400 " in said.out

@@ -5,9 +5,7 @@ from threading import Timer
 
 from commands import example, say
 from labharness.lab import read_lab
-from rig import EXAMPLE, SHORT_LINE
-
-LAB = ("--lab", SHORT_LINE)
+from rig import EXAMPLE, ON_SHORT, SHORT_LINE
 
 
 def test_a_run_waits_for_another_as_fast_as_it_goes_and_watch_says_what_can_be_watched(
@@ -16,13 +14,13 @@ def test_a_run_waits_for_another_as_fast_as_it_goes_and_watch_says_what_can_be_w
     plan = read_lab(SHORT_LINE)
     plan.make_state_dir()
     with plan.lock(tmp_path) as other:  # it serves no socket: no terminal keeps up
-        watched = say("watch", "--for", 1, *LAB)
+        watched = say("watch", "--for", 1, *ON_SHORT)
         assert watched.code == 1
         assert "as fast as it goes, which no terminal keeps up with" in watched.err
         assert "--speed N" in watched.err
         assert "see it: labharness watch" not in watched.err
         Timer(1.0, other.release).start()
-        ran = say("run", EXAMPLE, *LAB, "--out", tmp_path / "run")
+        ran = say("run", EXAMPLE, *ON_SHORT, "--out", tmp_path / "run")
     assert ran.code == 0, ran
     assert ran.err.count("this run begins when that one has ended") == 1
     assert len(ran.err.splitlines()) < 50, "a log, which nobody reads along"
@@ -30,6 +28,6 @@ def test_a_run_waits_for_another_as_fast_as_it_goes_and_watch_says_what_can_be_w
 
 def test_the_value_that_a_batch_may_vary_is_one_of_the_example() -> None:
     """What the refusal of another one names as an example."""
-    refused = say("jobs", "create", EXAMPLE, "--vary", "nothing", *LAB)
+    refused = say("jobs", "create", EXAMPLE, "--vary", "nothing", *ON_SHORT)
     assert "such as inputs.temperature_range.max=" in refused.err
     assert isinstance(example()["payload"]["inputs"]["temperature_range"]["max"], int)

@@ -16,9 +16,7 @@ from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.wiring.control import CLIENTS_MAX
 from platforms import unix
-from rig import EXAMPLE, SHORT_LINE
-
-LAB = ("--lab", SHORT_LINE)
+from rig import EXAMPLE, ON_SHORT, SHORT_LINE
 
 
 class Run:
@@ -26,7 +24,7 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.process = start("run", EXAMPLE, *LAB, "--speed", 8, "--out", folder)
+        self.process = start("run", EXAMPLE, *ON_SHORT, "--speed", 8, "--out", folder)
 
     def until(self, words: str) -> None:
         if self.process.stderr is None:
@@ -53,7 +51,7 @@ def running(tmp_path: Path) -> Iterator[Run]:
 
 
 def status() -> dict[str, Any]:
-    said = say("watch", "--for", "1", "--json", *LAB)
+    said = say("watch", "--for", "1", "--json", *ON_SHORT)
     found: dict[str, Any] = json.loads(said.out.splitlines()[0])
     return found
 
@@ -67,20 +65,22 @@ def test_a_run_is_watched_held_set_resumed_and_stopped_from_another_terminal(
     assert seen["state"] == "RUNNING"
     assert seen["readings"]["gauge.pressure"][1] == "Torr"
 
-    assert say("hold", "--name", "Ada", "--reason", "thinking", *LAB).out.startswith("held; unless")
+    assert say("hold", "--name", "Ada", "--reason", "thinking", *ON_SHORT).out.startswith(
+        "held; unless"
+    )
     assert status()["state"] == "PAUSED"
     assert status()["mode"] == "held"
-    refused = say("set", "argon.setpoint", 10, "sccm", "--name", "Ada", *LAB)
+    refused = say("set", "argon.setpoint", 10, "sccm", "--name", "Ada", *ON_SHORT)
     assert refused.code == 2
     assert "while the line is held" in refused.out
 
-    assert say("resume", "--name", "Ada", *LAB).code == 0
+    assert say("resume", "--name", "Ada", *ON_SHORT).code == 0
     assert status()["state"] == "RUNNING"
-    beyond = say("set", "argon.setpoint", 600, "sccm", "--name", "Ada", *LAB)
+    beyond = say("set", "argon.setpoint", 600, "sccm", "--name", "Ada", *ON_SHORT)
     assert beyond.code == 2
     assert "allowed 0 to 490 sccm" in beyond.out
 
-    assert say("stop", "--name", "Ada", "--reason", "smoke", *LAB).code == 0
+    assert say("stop", "--name", "Ada", "--reason", "smoke", *ON_SHORT).code == 0
     code, out = running.end()
     assert code == 3
     assert "stop request by hand (Ada): smoke; the line is in its safe state, verified" in out
@@ -97,34 +97,36 @@ def test_a_run_is_watched_held_set_resumed_and_stopped_from_another_terminal(
 @pytest.mark.thorough
 @unix
 def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run) -> None:
-    said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
+    said = say("safe", "--name", "Ada", "--reason", "smoke", *ON_SHORT)
     assert said.code == 0, said
     assert "every step verified" in said.out
     assert "latched" in said.out
     code, out = running.end()
     assert code == 1
     assert "made safe by hand (Ada): smoke" in out
-    listed = say("alarms", "list", *LAB).out
+    listed = say("alarms", "list", *ON_SHORT).out
     assert listed.startswith("trip     stop_request/by_hand: active, unacknowledged, latched since")
     assert "made safe by hand (Ada): smoke" in listed
-    again = say("run", EXAMPLE, *LAB, "--out", running.folder.with_name("again"))
+    again = say("run", EXAMPLE, *ON_SHORT, "--out", running.folder.with_name("again"))
     assert again.code == 2
     assert "latched" in again.out
-    assert say("reset", "--name", "Ada", "--reason", "aired", *LAB).code == 0
+    assert say("reset", "--name", "Ada", "--reason", "aired", *ON_SHORT).code == 0
 
 
 @pytest.mark.promise(12)
 @unix
 def test_who_only_watches_a_line_keeps_nobody_from_making_it_safe() -> None:
-    with start("watch", "--json", "--for", 60, *LAB) as watching:
+    with start("watch", "--json", "--for", 60, *ON_SHORT) as watching:
         try:
             assert watching.stdout is not None
             assert "readings" in watching.stdout.readline()
-            said = say("stop", *LAB)
+            said = say("stop", *ON_SHORT)
             assert (said.code, said.out) == (1, ""), said
             assert "nobody drives this line" in said.err
-            assert say("set", "argon.setpoint", 100, "sccm", *LAB).code == 1, "nothing is armed"
-            said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
+            assert say("set", "argon.setpoint", 100, "sccm", *ON_SHORT).code == 1, (
+                "nothing is armed"
+            )
+            said = say("safe", "--name", "Ada", "--reason", "smoke", *ON_SHORT)
             assert said.code == 0, said
             assert "every step verified" in said.out
         finally:
@@ -136,11 +138,11 @@ def test_who_only_watches_a_line_keeps_nobody_from_making_it_safe() -> None:
 def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
     running.process.send_signal(signal.SIGKILL)
     running.process.wait(timeout=TIMEOUT_S)
-    said = spawn("hold", *LAB)
+    said = spawn("hold", *ON_SHORT)
     assert said.code == 1
     assert "nothing runs on lab short-line" in said.err
     assert "Traceback" not in said.err
-    assert spawn("safe", *LAB).code == 0
+    assert spawn("safe", *ON_SHORT).code == 0
 
 
 @pytest.mark.thorough
@@ -192,7 +194,7 @@ def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_withou
     running: Run, then: signal.Signals
 ) -> None:
     running.process.send_signal(signal.SIGSTOP)
-    with start("safe", "--name", "Ada", "--reason", "smoke", *LAB) as other:
+    with start("safe", "--name", "Ada", "--reason", "smoke", *ON_SHORT) as other:
         if other.stderr is None:
             raise RuntimeError("no standard error")
         late = other.stderr.readline()
@@ -208,17 +210,19 @@ def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_withou
 @unix
 def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
     words = ("argon.setpoint", 90, "sccm", "--attend", "--speed", 8, "--name", "Ada")
-    first = start("set", *words, *LAB, "--out", tmp_path)
+    first = start("set", *words, *ON_SHORT, "--out", tmp_path)
     try:
         if first.stdout is None:
             raise RuntimeError("no standard output")
         assert first.stdout.readline() == "argon.setpoint confirmed, reads 90\n"
-        other = say("set", "argon.setpoint", 120, "sccm", "--name", "Barbara", *LAB)
+        other = say("set", "argon.setpoint", 120, "sccm", "--name", "Barbara", *ON_SHORT)
         assert other.out == "argon.setpoint confirmed, reads 120\n"
-        there = say("set", "argon.setpoint", 110, "sccm", "--attend", "--name", "Barbara", *LAB)
+        there = say(
+            "set", "argon.setpoint", 110, "sccm", "--attend", "--name", "Barbara", *ON_SHORT
+        )
         assert (there.code, there.out) == (0, "argon.setpoint confirmed, reads 110\n")
         assert "this terminal does not attend it" in there.err
-        late = spawn("run", EXAMPLE, *LAB, "--out", tmp_path / "run")
+        late = spawn("run", EXAMPLE, *ON_SHORT, "--out", tmp_path / "run")
         assert late.code == 2, "one owner"
         busy = f"process {first.pid} owns the line and writes {tmp_path}; see it: labharness watch"
         assert busy in late.out
@@ -226,7 +230,7 @@ def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> 
         assert lost.code == 1
         here = f"{read_lab(SHORT_LINE).state_dir.name}: use --lab {quote(str(SHORT_LINE))}"
         assert f"lab cvd-mos2-simulated (the default); running now: {here}" in lost.err
-        assert say("stop", "--name", "Barbara", *LAB).code == 0
+        assert say("stop", "--name", "Barbara", *ON_SHORT).code == 0
         out, _ = first.communicate(timeout=TIMEOUT_S)
         assert first.returncode == 0
         assert out.startswith("stop request by hand (Barbara); the line is in its safe state")

@@ -25,16 +25,13 @@ from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import LabPlan
 from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from platforms import has_terminals
-from rig import SHORT_LINE
-
-LAB = ("--lab", SHORT_LINE)
-
+from rig import ON_SHORT
 
 # ---- which channels
 
 
 def test_names_and_patterns_show_these_channels_alone(short_plan: LabPlan) -> None:
-    said = say("watch", "gauge", "*.flow", "furnace.temperature", "--for", "1", "--json", *LAB)
+    said = say("watch", "gauge", "*.flow", "furnace.temperature", "--for", "1", "--json", *ON_SHORT)
     shown = json.loads(said.out)["readings"]
     assert "gauge.pressure" in shown
     assert "furnace.temperature" in shown
@@ -46,7 +43,7 @@ def test_names_and_patterns_show_these_channels_alone(short_plan: LabPlan) -> No
 
 
 def test_a_name_that_is_nobodys_is_refused_with_the_nearest(short_plan: LabPlan) -> None:
-    said = say("watch", "furnce", "--for", "1", *LAB)
+    said = say("watch", "furnce", "--for", "1", *ON_SHORT)
     said.is_one_plain_error("no channel or instrument 'furnce' (did you mean furnace?)", "argon")
 
 
@@ -191,7 +188,7 @@ def test_on_a_terminal_the_table_is_scrolled_and_ended_by_a_key(short_plan: LabP
     master, slave = os.openpty()
     clean = {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "12"}
     with subprocess.Popen(
-        [*COMMAND, "watch", *map(str, LAB)],
+        [*COMMAND, "watch", *map(str, ON_SHORT)],
         stdin=slave,
         stdout=slave,
         stderr=slave,

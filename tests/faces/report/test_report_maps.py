@@ -21,8 +21,6 @@ from labharness.faces.report.maps import (
 from labharness.faces.report.markup import Html, el, rounded_ticks
 from markup import parsed
 
-Array = NDArray[np.float64]
-
 
 def scan(columns: int, rows: int, *, jitter: float = 0.0, snake: bool = False) -> SpotLayout:
     """Return the places of a scan of a grid, as a stage drives it."""

@@ -12,10 +12,10 @@ from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import read_after, samples, verify_file
 from labharness.work.desk.folder import JOURNAL_NAME
 from plain_caller import PlainCaller, history_faults
-from rig import EXAMPLE, SHORT_LINE
+from requested import GROWTH
+from rig import SHORT_LINE
 from serving import PACED, Service, until
 
-GROWTH = json.loads(EXAMPLE.read_text())["payload"]
 CALLEE, CALLER = "callee", "harness-alpha-001"
 
 AWAY_S = 120.0

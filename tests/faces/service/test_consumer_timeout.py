@@ -1,6 +1,5 @@
 """A broker that cuts consumers which hold a delivery: a run lasts longer, and nothing is held."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +9,10 @@ import pytest
 from broker import NEEDS_BROKER, Broker
 from labharness.core.clock import steady_s
 from plain_caller import PlainCaller, answer_in, history_faults
-from rig import EXAMPLE, SHORT_LINE
+from requested import GROWTH
+from rig import SHORT_LINE
 from serving import Service
 
-GROWTH = json.loads(EXAMPLE.read_text())["payload"]
 CALLEE, CALLER = "callee", "harness-alpha-001"
 HELD_S_MAX = 90.0
 PACED = "4"  # times real time: the growth lasts a quarter of an hour

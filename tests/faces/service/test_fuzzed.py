@@ -12,17 +12,14 @@ import pika.data
 import pytest
 
 from broker import NEEDS_BROKER, Broker, running
-from commands import ROOT
 from fuzzed import Account, Fuzzed, RawTable, fuzzed
 from labharness.core.clock import steady_s
 from plain_caller import PlainCaller
-from rig import EXAMPLE
+from requested import GROWTH, PAPER
+from rig import SHIPPED
 from serving import Service
 
-SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 CALLEE, KNOWN, STRANGER = "cvd-mos2-simulated", "harness-alpha-001", "mallory"
-GROWTH = json.loads(EXAMPLE.read_text())["payload"]
-PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 AHEAD_MAX = 500  # messages that are sent and have no fate yet, about
 LOOK = 50
 SETTLE_S_MAX = 120.0

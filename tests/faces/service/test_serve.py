@@ -15,21 +15,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from broker import NEEDS_BROKER, Broker, running
-from commands import COMMAND, ROOT, say
+from commands import COMMAND, say
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import read_after, verify_file
 from labharness.protocols.hcp.schemas import message_schemas
 from labharness.work.desk.folder import JOURNAL_NAME
 from plain_caller import PlainCaller, Told, answer_in, closes, history_faults, is_end, leaks
-from requested import hot
-from rig import EXAMPLE, SHORT_LINE
+from requested import CURVE, GROWTH, PAPER, hot
+from rig import IV, SHIPPED, SHORT_LINE
 from serving import PACED, Service, approve, services, until
 
-IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
-SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
-CURVE = json.loads((ROOT / "examples" / "iv-curve.json").read_text())["payload"]
-GROWTH = json.loads(EXAMPLE.read_text())["payload"]
-PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
 SCHEMAS = message_schemas()
@@ -261,7 +256,10 @@ def test_a_whole_queue_is_accepted_at_once_and_a_killed_house_begins_it_later(
     service = serve(SHIPPED, PACED)
     asks = caller("cvd-mos2-simulated")
     long = {**PAPER, "caller_id": asks.caller_id}
-    long["inputs"] = {**PAPER["inputs"], "document": "The film reaches 5 nm at 700 K. " * 20_000}
+    long["inputs"] = {
+        **PAPER["inputs"],
+        "document": "The film reaches 5 nm at 700 K. " * 20_000,
+    }
     sent = [asks.submit(long) for _ in range(QUEUE)]
     asks.until(lambda _: len(accepted_in(asks.heard)) == QUEUE)
     accepted = accepted_in(asks.heard)

@@ -26,9 +26,9 @@ from labharness.faces.service.sockets import ADDRESS_FILE, CONNECTIONS_MAX
 from labharness.lab import read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from plain_caller import Told, answer_in, history_faults, is_end
+from rig import SHIPPED
 from serving import until
 
-SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 CALLERS = ("harness-local-01", "harness-alpha-001")
 WAIT_S_MAX = 90.0
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]

@@ -17,16 +17,13 @@ from typing import Any
 import pytest
 
 from broker import NEEDS_BROKER, Broker, running
-from commands import ROOT, say
+from commands import say
 from plain_caller import PlainCaller, Told, closes
-from requested import hot
-from rig import EXAMPLE, SHORT_LINE
+from requested import GROWTH, PAPER, hot
+from rig import SHIPPED, SHORT_LINE
 from serving import PACED, Service, approve, services, until
 from specified_caller import examined
 
-SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
-GROWTH = json.loads(EXAMPLE.read_text())["payload"]
-PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 KNOWN, STRANGER, LAB = "harness-alpha-001", "mallory", "lab-account"
 OTHERS = ("harness-local-01", "operator", STRANGER, LAB)
 SIMULATED = "cvd-mos2-simulated"

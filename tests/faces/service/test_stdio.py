@@ -11,10 +11,9 @@ import pytest
 
 from commands import COMMAND, ROOT, say
 from plain_caller import Told, answer_in, history_faults
+from rig import IV, SHIPPED
 from serving import until
 
-IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
-SHIPPED = IV.parent.parent / "cvd_mos2" / "lab.toml"
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 
 

@@ -17,17 +17,17 @@ import pytest
 
 from broker import NEEDS_BROKER, PASSWORD, Broker, free_port
 from certificates import Authority, Pair
-from commands import COMMAND, ROOT, say
+from commands import COMMAND, say
 from labharness.core.operations import operations
 from labharness.faces.cli.brokers import broker_of
 from labharness.faces.cli.parser import parse
 from labharness.faces.service.amqp import AmqpFace
 from labharness.work.task.record import Tasks
 from plain_caller import PlainCaller, history_faults
+from requested import CURVE
+from rig import IV
 from serving import Service
 
-IV = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
-CURVE = json.loads((ROOT / "examples" / "iv-curve.json").read_text())["payload"]
 CALLEE, CALLER = "callee", "alpha"
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(180), NEEDS_BROKER]

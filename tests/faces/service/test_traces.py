@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.trace import StatusCode, Tracer
 
 from collector import Collector, collecting
-from commands import ROOT, Said, say
+from commands import Said, say
 from labharness.core.clock import steady_s
 from labharness.core.errors import LabError
 from labharness.faces.service.counts import Counts
@@ -34,9 +34,9 @@ from labharness.faces.service.traces import (
 )
 from labharness.journal.chain import Record
 from labharness.work.task.record import Attempt, Task
+from rig import SHIPPED
 from serving import until
 
-SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"  # of the specification
 CANARY = "canary-7f3a"
 PUT_S_MAX = 10.0  # it hangs for 60 s; the computer may be busy

@@ -14,11 +14,11 @@ from commands import ROOT
 from labharness.core.clock import steady_s
 from labharness.faces.service.traces import FLUSH_S_MAX
 from plain_caller import PlainCaller, Told
+from requested import PAPER
+from rig import SHIPPED
 from serving import Service, services, until
 
-SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 MAP = json.loads((ROOT / "examples" / "raman-map.json").read_text())["payload"]
-PAPER = json.loads((ROOT / "examples" / "document-analysis.json").read_text())["payload"]
 CALLEE, CALLER = "callee", "harness-alpha-001"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"  # of the specification
 CANARY = "canary-7f3a"

@@ -8,8 +8,8 @@ import socket
 import sys
 import tty
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,18 +30,15 @@ from labharness.instruments.link.websocket import WebSocketLink
 from labharness.lab.config.kinds import load_driver, load_simulator
 from labharness.safety.guard import GuardCore, Latch
 from labharness.safety.guard.shell import LoopGuard
-from played import played
 
-BOUND_S = 8.0
 EVERY_BYTE = bytes(range(256)) * 4
 
+pytestmark = pytest.mark.timeout(20)  # ends what waits for a link that is never lost
 
-def really(main: Coroutine[Any, Any, Any]) -> Any:
-    async def bounded() -> Any:
-        async with asyncio.timeout(BOUND_S):
-            return await main
 
-    return run(bounded(), PacedLoop(1.0))
+@pytest.fixture
+def loop() -> asyncio.AbstractEventLoop:
+    return PacedLoop(1.0)
 
 
 async def until(done: Callable[[], bool]) -> None:
@@ -95,7 +92,6 @@ class Terminal:
         os.close(self.master)
 
 
-@played(really)
 async def test_a_serial_port_passes_every_byte_both_ways() -> None:
     far = Terminal()
     link = SerialLink(far.path, 9600)
@@ -111,7 +107,6 @@ async def test_a_serial_port_passes_every_byte_both_ways() -> None:
     far.hang_up()
 
 
-@played(really)
 async def test_a_serial_port_is_opened_for_one_process_alone() -> None:
     far = Terminal()
     link = SerialLink(far.path, 9600)
@@ -122,7 +117,6 @@ async def test_a_serial_port_is_opened_for_one_process_alone() -> None:
     far.hang_up()
 
 
-@played(really)
 async def test_a_serial_port_that_hangs_up_is_lost_and_says_so() -> None:
     far = Terminal()
     link = SerialLink(far.path, 9600)
@@ -133,7 +127,6 @@ async def test_a_serial_port_that_hangs_up_is_lost_and_says_so() -> None:
         link.write(b"A\r")
 
 
-@played(really)
 async def test_another_program_on_a_serial_port_is_named() -> None:
     far = Terminal()
     holds = "import sys, time; port = open(sys.argv[1], 'rb'); print(flush=True); time.sleep(9)"
@@ -158,7 +151,6 @@ async def test_another_program_on_a_serial_port_is_named() -> None:
     far.hang_up()
 
 
-@played(really)
 async def test_a_serial_port_that_is_polled_passes_bytes_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -177,9 +169,9 @@ async def test_a_serial_port_that_is_polled_passes_bytes_too(
 
 
 @pytest.mark.parametrize("settings", [("/dev/no-such-port", 9600), ("/dev/null", 9600)])
-def test_a_serial_port_that_is_none_is_named(settings: tuple[str, int]) -> None:
+async def test_a_serial_port_that_is_none_is_named(settings: tuple[str, int]) -> None:
     with pytest.raises(LinkLost, match=f"serial {settings[0]} does not open"):
-        really(SerialLink(*settings).open())
+        await SerialLink(*settings).open()
 
 
 # ---- TCP
@@ -222,7 +214,6 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-@played(really)
 async def test_tcp_passes_every_byte_both_ways() -> None:
     async with serving(echo) as port:
         link = TcpLink("127.0.0.1", port)
@@ -238,17 +229,15 @@ async def test_tcp_passes_every_byte_both_ways() -> None:
             link.write(b"A\r")
 
 
-def test_a_tcp_host_that_closes_is_lost_and_says_so() -> None:
-    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
+async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(1)
 
-    async def main() -> None:
-        async with serving(hang_up) as port:
-            link = TcpLink("127.0.0.1", port)
-            await link.open()
-            await until_lost(link)
 
-    really(main())
+async def test_a_tcp_host_that_closes_is_lost_and_says_so() -> None:
+    async with serving(hang_up) as port:
+        link = TcpLink("127.0.0.1", port)
+        await link.open()
+        await until_lost(link)
 
 
 @pytest.mark.parametrize(
@@ -260,16 +249,11 @@ def test_a_tcp_host_that_closes_is_lost_and_says_so() -> None:
     ],
     ids=["tcp", "websocket", "visa"],
 )
-def test_where_nobody_listens_opening_says_so(link_of: Callable[[int], Link], where: str) -> None:
-    async def main() -> None:
-        link = link_of(free_port())
-        try:
-            await link.open()
-        finally:
-            link.close()
-
-    with pytest.raises(LinkLost, match=where):
-        really(main())
+async def test_where_nobody_listens_opening_says_so(
+    link_of: Callable[[int], Link], where: str
+) -> None:
+    with closing(link_of(free_port())) as link, pytest.raises(LinkLost, match=where):
+        await link.open()
 
 
 # ---- WebSocket
@@ -282,24 +266,20 @@ async def websocket_echo(connection: Connection) -> None:
         await connection.send(message)
 
 
+@asynccontextmanager
 async def on_websocket(
-    handler: Callable[[Connection], Awaitable[None]],
-    use: Callable[[WebSocketLink], Awaitable[None]],
-    **options: Any,
-) -> None:
+    handler: Callable[[Connection], Awaitable[None]], **options: Any
+) -> AsyncIterator[WebSocketLink]:
     async with websockets.asyncio.server.serve(handler, "127.0.0.1", 0, **options) as server:
         port = next(iter(server.sockets)).getsockname()[1]
-        link = WebSocketLink(f"ws://127.0.0.1:{port}/icl")
-        try:
-            await use(link)
-        finally:
-            link.close()
+        with closing(WebSocketLink(f"ws://127.0.0.1:{port}/icl")) as link:
+            yield link
 
 
-def test_a_websocket_passes_whole_messages_both_ways() -> None:
+async def test_a_websocket_passes_whole_messages_both_ways() -> None:
     messages = ['{"id":1}', "", "µ → 532 nm", "x" * 200_000]
 
-    async def use(link: WebSocketLink) -> None:
+    async with on_websocket(websocket_echo) as link:
         ear = Ear(link)
         await link.open()
         for number, message in enumerate(messages, 1):
@@ -307,10 +287,8 @@ def test_a_websocket_passes_whole_messages_both_ways() -> None:
             await until(lambda number=number: len(ear.pieces) >= number)  # type: ignore[misc]  # mypy cannot type a default of a lambda
         assert [piece.decode() for piece in ear.pieces] == messages
 
-    really(on_websocket(websocket_echo, use))
 
-
-def test_a_message_in_fragments_and_bytes_arrives_whole_and_a_ping_is_answered() -> None:
+async def test_a_message_in_fragments_and_bytes_arrives_whole_and_a_ping_is_answered() -> None:
     ponged = []
 
     async def handler(connection: Connection) -> None:
@@ -320,80 +298,68 @@ def test_a_message_in_fragments_and_bytes_arrives_whole_and_a_ping_is_answered()
         await connection.send(b"\x00\xff")
         await connection.wait_closed()
 
-    async def use(link: WebSocketLink) -> None:
+    async with on_websocket(handler) as link:
         ear = Ear(link)
         await link.open()
         await until(lambda: len(ear.pieces) == 2)
         assert ear.pieces == [b"one two three", b"\x00\xff"]
         assert ponged == [True]
 
-    really(on_websocket(handler, use))
 
-
-def test_a_websocket_that_is_closed_by_its_server_is_lost() -> None:
+async def test_a_websocket_that_is_closed_by_its_server_is_lost() -> None:
     async def handler(connection: Connection) -> None:
         await connection.close()
 
-    async def use(link: WebSocketLink) -> None:
+    async with on_websocket(handler) as link:
         Ear(link)
         await link.open()
         await until_lost(link)
 
-    really(on_websocket(handler, use))
 
-
-def test_a_server_that_refuses_the_handshake_is_named() -> None:
+async def test_a_server_that_refuses_the_handshake_is_named() -> None:
     def refuse(connection: Connection, request: Request) -> Response:
         return connection.respond(404, "no such instrument\n")
 
-    async def use(link: WebSocketLink) -> None:
+    async with on_websocket(websocket_echo, process_request=refuse) as link:
         with pytest.raises(LinkLost, match="websocket ws://127"):
             await link.open()
 
-    really(on_websocket(websocket_echo, use, process_request=refuse))
 
-
-def test_a_host_that_speaks_no_websocket_is_named() -> None:
+async def test_a_host_that_speaks_no_websocket_is_named() -> None:
     async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"220 this is no websocket\r\n\r\n")
 
-    async def main() -> None:
-        async with serving(other) as port:
-            with pytest.raises(LinkLost, match="websocket ws://127"):
-                await WebSocketLink(f"ws://127.0.0.1:{port}/").open()
-
-    really(main())
+    async with serving(other) as port:
+        with pytest.raises(LinkLost, match="websocket ws://127"):
+            await WebSocketLink(f"ws://127.0.0.1:{port}/").open()
 
 
-def test_a_host_that_never_shakes_hands_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_that_never_shakes_hands_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(websocket_module, "OPEN_S_MAX", 0.1)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async def main() -> None:
-        async with serving(silent) as port:
-            with pytest.raises(LinkLost, match="timeout"):
-                await WebSocketLink(f"ws://127.0.0.1:{port}/").open()
-
-    really(main())
+    async with serving(silent) as port:
+        with pytest.raises(LinkLost, match="timeout"):
+            await WebSocketLink(f"ws://127.0.0.1:{port}/").open()
 
 
-def test_a_message_beyond_all_measure_closes_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_message_beyond_all_measure_closes_the_link(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(websocket_module, "MESSAGE_BYTES_MAX", 1000)
 
     async def handler(connection: Connection) -> None:
         await connection.send("x" * 1001)
         await connection.wait_closed()
 
-    async def use(link: WebSocketLink) -> None:
+    async with on_websocket(handler) as link:
         ear = Ear(link)
         await link.open()
         await until_lost(link)
         assert ear.pieces == []
-
-    really(on_websocket(handler, use))
 
 
 @pytest.mark.parametrize("url", ["http://host:1/", "ws://", "host:25010", ""])
@@ -424,7 +390,6 @@ def gauge() -> tuple[Any, list[bytes]]:
     return answer, heard
 
 
-@played(really)
 async def test_visa_passes_exact_bytes_both_ways() -> None:
     answer, heard = gauge()
     async with serving(answer) as port:
@@ -446,41 +411,29 @@ async def test_visa_passes_exact_bytes_both_ways() -> None:
 
 def test_a_visa_host_that_does_not_exist_is_named() -> None:
     async def main() -> None:
-        link = VisaLink("TCPIP::no-such-host.invalid::1::SOCKET")
-        try:
+        with closing(VisaLink("TCPIP::no-such-host.invalid::1::SOCKET")) as link:
             await link.open()
-        finally:
-            link.close()
 
     with pytest.raises(LinkLost, match="visa TCPIP::no-such-host"):
-        really(main())
+        run(main(), PacedLoop(1.0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # pyvisa-py forgets its socket
         gc.collect()
 
 
 async def visa_until_lost(port: int) -> None:
-    link = VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")
-    await link.open()
-    try:
+    with closing(VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")) as link:
+        await link.open()
         await until_lost(link)
-    finally:
-        link.close()
 
 
-def test_a_visa_host_where_nobody_listens_is_lost_and_says_so() -> None:
-    really(visa_until_lost(free_port()))
+async def test_a_visa_host_where_nobody_listens_is_lost_and_says_so() -> None:
+    await visa_until_lost(free_port())
 
 
-def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
-    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
-
-    async def main() -> None:
-        async with serving(hang_up) as port:
-            await visa_until_lost(port)
-
-    really(main())
+async def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
+    async with serving(hang_up) as port:
+        await visa_until_lost(port)
 
 
 @pytest.mark.parametrize(
@@ -491,7 +444,6 @@ def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
     ],
     ids=["tcp", "visa"],
 )
-@played(really)
 async def test_a_driver_reads_through_the_guard_over_a_real_link(
     link_of: Callable[[int], Link], tmp_path: Path
 ) -> None:

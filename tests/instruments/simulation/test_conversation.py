@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -81,14 +81,11 @@ class Scene:
         return [row.data for row in self.log.since(0, 10_000) if row.event == "heard"]
 
 
-def scene(play: Callable[[Scene], Awaitable[None]], face: Face, baud: int = BAUD) -> Scene:
-    async def main() -> Scene:
-        made = Scene(face, baud)
-        await asyncio.sleep(1.0)
-        await play(made)
-        return made
-
-    return run(main(), VirtualLoop())
+async def begun(face: Face, baud: int = BAUD) -> Scene:
+    """Return a scene that has stood for a second."""
+    made = Scene(face, baud)
+    await asyncio.sleep(1.0)
+    return made
 
 
 def rtu(*body: int) -> bytes:
@@ -131,14 +128,10 @@ def test_bytes_arrive_in_order_and_never_before_their_time(
 # ---- a conversation
 
 
-def test_a_frame_acts_when_its_last_byte_has_arrived_and_its_reply_comes_at_the_lines_pace() -> (
-    None
-):
-    async def play(made: Scene) -> None:
-        made.talk.hear(b"0123456\r")
-        await asyncio.sleep(1.0)
-
-    made = scene(play, Echo())
+async def test_a_frame_acts_when_its_last_byte_has_come_and_its_reply_at_the_lines_pace() -> None:
+    made = await begun(Echo())
+    made.talk.hear(b"0123456\r")
+    await asyncio.sleep(1.0)
     acted_s = 1.0 + 8 * BYTE_S
     assert b"".join(data for _, data in made.got) == b"0123456\r"
     arrived = 0
@@ -152,91 +145,80 @@ def test_a_frame_acts_when_its_last_byte_has_arrived_and_its_reply_comes_at_the_
 @given(cuts=st.lists(st.integers(1, 15), max_size=5))
 @settings(deadline=None, max_examples=25)
 def test_however_a_line_is_cut_its_frames_are_heard_whole_and_in_order(cuts: list[int]) -> None:
-    text = b"first\rsecond\r3\r"
-
-    async def play(made: Scene) -> None:
+    async def main() -> None:
+        text = b"first\rsecond\r3\r"
+        made = await begun(Echo())
         for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(text)], strict=True):
             made.talk.hear(text[start:end])
             await asyncio.sleep(0.004)
         await asyncio.sleep(1.0)
+        assert made.heard() == [b"first\r", b"second\r", b"3\r"]
+        assert b"".join(data for _, data in made.got) == text
 
-    made = scene(play, Echo())
-    assert made.heard() == [b"first\r", b"second\r", b"3\r"]
-    assert b"".join(data for _, data in made.got) == text
+    run(main(), VirtualLoop())
 
 
 @pytest.mark.parametrize(("pause_s", "answers"), [(0.1, 1), (0.0, 0)])
-def test_silence_ends_half_a_modbus_frame_and_without_it_the_next_one_is_spoilt(
+async def test_silence_ends_half_a_modbus_frame_and_without_it_the_next_one_is_spoilt(
     pause_s: float, answers: int
 ) -> None:
     face = Registers()
-
-    async def play(made: Scene) -> None:
-        made.talk.hear(WRITE[:5])
-        await asyncio.sleep(pause_s)
-        made.talk.hear(WRITE)
-        await asyncio.sleep(1.0)
-
-    made = scene(play, face)
+    made = await begun(face)
+    made.talk.hear(WRITE[:5])
+    await asyncio.sleep(pause_s)
+    made.talk.hear(WRITE)
+    await asyncio.sleep(1.0)
     assert len(face.written) == answers
     assert bool(made.got) == bool(answers)
 
 
-def test_a_gone_clients_whole_frames_act_and_its_half_frame_and_replies_are_dropped() -> None:
+async def test_a_gone_clients_whole_frames_act_and_its_half_frame_and_replies_are_dropped() -> None:
     face = Registers()
-
-    async def play(made: Scene) -> None:
-        made.talk.hear(WRITE + WRITE + WRITE[:5])
-        await asyncio.sleep(0.001)
-        made.talk.end()
-        made.talk = made.next_client()
-        await asyncio.sleep(0.5)
-        assert len(face.written) == 2, "the system sends what it was given"
-        assert made.got == []
-        made.talk.hear(WRITE)
-        await asyncio.sleep(0.5)
-
-    made = scene(play, face)
+    made = await begun(face)
+    made.talk.hear(WRITE + WRITE + WRITE[:5])
+    await asyncio.sleep(0.001)
+    made.talk.end()
+    made.talk = made.next_client()
+    await asyncio.sleep(0.5)
+    assert len(face.written) == 2, "the system sends what it was given"
+    assert made.got == []
+    made.talk.hear(WRITE)
+    await asyncio.sleep(0.5)
     assert b"".join(data for _, data in made.got) == WRITE, "a write is answered by its echo"
 
 
-def test_a_reply_under_way_is_fenced_from_the_next_client() -> None:
-    async def play(made: Scene) -> None:
-        made.talk.hear(b"a long line for the first\r")
-        await asyncio.sleep(26 * BYTE_S + LATENCY_S + 10 * BYTE_S)
-        made.talk.end()
-        before = len(made.got)
-        assert before
-        await asyncio.sleep(0.5)
-        assert len(made.got) == before
-
-    scene(play, Echo())
+async def test_a_reply_under_way_is_fenced_from_the_next_client() -> None:
+    made = await begun(Echo())
+    made.talk.hear(b"a long line for the first\r")
+    await asyncio.sleep(26 * BYTE_S + LATENCY_S + 10 * BYTE_S)
+    made.talk.end()
+    before = len(made.got)
+    assert before
+    await asyncio.sleep(0.5)
+    assert len(made.got) == before
 
 
-def test_a_wire_that_is_cut_in_mid_reply_passes_no_more_of_it() -> None:
-    async def play(made: Scene) -> None:
-        made.talk.hear(b"0123456789abcdef\r")
-        await asyncio.sleep(17 * BYTE_S + LATENCY_S + 5.5 * BYTE_S)
-        made.bus.faults.cut = True
-        await asyncio.sleep(0.5)
-
-    made = scene(play, Echo())
+async def test_a_wire_that_is_cut_in_mid_reply_passes_no_more_of_it() -> None:
+    made = await begun(Echo())
+    made.talk.hear(b"0123456789abcdef\r")
+    await asyncio.sleep(17 * BYTE_S + LATENCY_S + 5.5 * BYTE_S)
+    made.bus.faults.cut = True
+    await asyncio.sleep(0.5)
     assert 3 <= sum(len(data) for _, data in made.got) <= 6
 
 
-def test_a_flood_without_a_frame_is_bounded_takes_its_time_and_is_forgotten() -> None:
-    async def play(made: Scene) -> None:
-        for _ in range(3):
-            made.talk.hear(b"x" * made.talk.space)
-            assert made.talk.space == 0
-            await asyncio.sleep((PENDING_BYTES_MAX - 1) * BYTE_S)
-            assert made.talk.space == 0
-            await asyncio.sleep(2 * BYTE_S)
-            assert made.talk.space == PENDING_BYTES_MAX
-        made.talk.hear(b"A\r")
-        await asyncio.sleep(1.0)
-
-    assert scene(play, Echo()).heard() == [b"A\r"]
+async def test_a_flood_without_a_frame_is_bounded_takes_its_time_and_is_forgotten() -> None:
+    made = await begun(Echo())
+    for _ in range(3):
+        made.talk.hear(b"x" * made.talk.space)
+        assert made.talk.space == 0
+        await asyncio.sleep((PENDING_BYTES_MAX - 1) * BYTE_S)
+        assert made.talk.space == 0
+        await asyncio.sleep(2 * BYTE_S)
+        assert made.talk.space == PENDING_BYTES_MAX
+    made.talk.hear(b"A\r")
+    await asyncio.sleep(1.0)
+    assert made.heard() == [b"A\r"]
 
 
 @pytest.mark.parametrize("pdu", [b"", b"\x10", b"\x10\0\1\0\1", b"\x10\0\1\0\1\4\0\7"])

@@ -67,59 +67,46 @@ def test_the_world_is_never_behind_the_clock_and_never_ahead(delays: list[float]
     virtually(main())
 
 
-def test_a_hundred_thousand_steps_leave_no_drift() -> None:
-    async def main() -> list[float]:
-        env = LoopEnvironment(asyncio.get_running_loop())
-        seen: list[float] = []
-        env.process(steps_of(env, 0.1, seen))
-        await asyncio.sleep(10_000.0)
-        env.sync()
-        return seen
-
-    seen = virtually(main())
+async def test_a_hundred_thousand_steps_leave_no_drift() -> None:
+    env = LoopEnvironment(asyncio.get_running_loop())
+    seen: list[float] = []
+    env.process(steps_of(env, 0.1, seen))
+    await asyncio.sleep(10_000.0)
+    env.sync()
     assert len(seen) == 100_000
     assert seen[-1] == 10_000.0
 
 
-def test_a_world_made_late_counts_from_its_making() -> None:
-    async def main() -> list[float]:
-        await asyncio.sleep(100.0)
-        env = LoopEnvironment(asyncio.get_running_loop())
-        seen: list[float] = []
-        env.process(steps_of(env, 1.0, seen))
-        await asyncio.sleep(2.5)
-        return seen
-
-    assert virtually(main()) == [1.0, 2.0]
+async def test_a_world_made_late_counts_from_its_making() -> None:
+    await asyncio.sleep(100.0)
+    env = LoopEnvironment(asyncio.get_running_loop())
+    seen: list[float] = []
+    env.process(steps_of(env, 1.0, seen))
+    await asyncio.sleep(2.5)
+    assert seen == [1.0, 2.0]
 
 
-def test_the_world_tells_the_loops_time_even_when_nothing_happens_in_it() -> None:
-    async def main() -> list[float]:
-        env = LoopEnvironment(asyncio.get_running_loop())
-        env.process(steps_of(env, 10.0, []))
-        seen: list[float] = []
-        for _ in range(3):
-            await asyncio.sleep(3.3)
-            env.sync()
-            seen.append(env.now)
-        return seen
-
-    assert virtually(main()) == [3_300_000, 6_600_000, 9_900_000]
+async def test_the_world_tells_the_loops_time_even_when_nothing_happens_in_it() -> None:
+    env = LoopEnvironment(asyncio.get_running_loop())
+    env.process(steps_of(env, 10.0, []))
+    seen: list[float] = []
+    for _ in range(3):
+        await asyncio.sleep(3.3)
+        env.sync()
+        seen.append(env.now)
+    assert seen == [3_300_000, 6_600_000, 9_900_000]
 
 
-def test_an_event_made_between_steps_counts_from_the_moment_of_its_making() -> None:
-    async def main() -> float:
-        loop = asyncio.get_running_loop()
-        env = LoopEnvironment(loop)
-        env.process(steps_of(env, 10.0, []))
-        await asyncio.sleep(3.25)
-        fired: list[float] = []
-        event = env.seconds(0.5)
-        event.callbacks.append(lambda _: fired.append(loop.time()))
-        await asyncio.sleep(1.0)
-        return fired[0]
-
-    assert virtually(main()) == 3.75
+async def test_an_event_made_between_steps_counts_from_the_moment_of_its_making() -> None:
+    loop = asyncio.get_running_loop()
+    env = LoopEnvironment(loop)
+    env.process(steps_of(env, 10.0, []))
+    await asyncio.sleep(3.25)
+    fired: list[float] = []
+    event = env.seconds(0.5)
+    event.callbacks.append(lambda _: fired.append(loop.time()))
+    await asyncio.sleep(1.0)
+    assert fired[0] == 3.75
 
 
 @pytest.mark.parametrize("loop_of", [VirtualLoop, lambda: PacedLoop(10.0)])

@@ -15,7 +15,8 @@ from labharness.core.clock import pause, steady_s
 from labharness.lab import read_lab
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from postgres import postgresql
-from up_lab import IV, Up, until
+from rig import IV
+from up_lab import Up, until
 
 KILLS = 3
 END_S_MAX = 120.0

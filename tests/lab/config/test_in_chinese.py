@@ -6,45 +6,11 @@ from pathlib import Path
 import pytest
 
 from commands import Said, say
-from small_lab import written
+from small_lab import EDITS, Edits, edited, written
 
 ENGLISH = re.compile(r"\b[a-z]{2,}(?: [a-z]{2,}){2,}")
 COMMAND = re.compile(r"(?:labharness|sudo|pip install|python -m|make) [^；。]*|'[^']*'")
 DRIVERS_WORDS = "未经核实"
-EDITS = {
-    "keys": (
-        ("lab.toml", 'title = "Annealing in argon"', 'titel = "Annealing in argon"'),
-        ("lab.toml", 'attended = "always"', 'attended = "sometimes"'),
-        ("lab.toml", "volume_cm3 = 1000", 'volume_cm3 = "1 L"'),
-        ("lab.toml", "baud = 19200", "baud = -1"),
-    ),
-    "rows": (
-        ("lab.toml", "[tube]\nvolume_cm3 = 1000", ""),
-        ("lab.toml", 'port = "gas"', 'port = "gass"'),
-    ),
-    "drivers": (
-        ("lab.toml", "unit = 1", "unit = 1, decimals = 7"),
-        ("lab.toml", 'kind = "alicat_mc"', 'kind = "alicat"'),
-    ),
-    "limits": (
-        ("envelope.toml", 'channel = "furnace.output_high"', 'channel = "mfc.setpoint"'),
-        ("envelope.toml", '["furnace.mode", 1]', '["furnace.mod", 1], ["oven.mode", 1]'),
-        ("envelope.toml", "high = 850", "high = 8500"),
-    ),
-    "watches": (
-        ("envelope.toml", '[[watch]]\nchannel = "mfc.flow"', '[[watch]]\nchannel = "mfc.flw"'),
-    ),
-    "procedure": (
-        ("envelope.toml", '    ["furnace.mode", 1],\n    ["furnace.output", 0],\n', ""),
-        ("envelope.toml", "stale_s = 3.5", "stale_s = 0.1"),
-    ),
-    "harm": (
-        ("lab.toml", 'callers = "callers.toml"\n', ""),
-        ("lab.toml", 'hazards = "hazards.toml"\n', ""),
-    ),
-    "toml": (("lab.toml", "[lab]", "[lab"),),
-    "callers": (("callers.toml", "[callers", "[caller"),),
-}
 
 
 def english(said: Said) -> list[str]:
@@ -57,14 +23,9 @@ def english(said: Said) -> list[str]:
 @pytest.mark.parametrize("edits", EDITS.values(), ids=EDITS)
 @pytest.mark.parametrize("command", [("lab", "check"), ("doctor",)], ids=["check", "doctor"])
 def test_a_lab_is_checked_in_chinese(
-    tmp_path: Path, command: tuple[str, ...], edits: tuple[tuple[str, str, str], ...]
+    tmp_path: Path, command: tuple[str, ...], edits: Edits
 ) -> None:
-    lab = written(tmp_path)
-    for file, old, new in edits:
-        path = tmp_path / file
-        text = path.read_text("utf-8")
-        assert old in text, old
-        path.write_text(text.replace(old, new), "utf-8")
+    lab = edited(tmp_path, edits)
     plain = say(*command, "--lab", lab)
     told = say(*command, "--lab", lab, "--lang", "zh")
     assert told.code == plain.code

@@ -13,8 +13,6 @@ from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope, Watch
 from line_alone import RULE, Toy, asks, shown, toy
 
-NAN = float("nan")
-
 
 @pytest.mark.parametrize(
     ("rule", "reply"),

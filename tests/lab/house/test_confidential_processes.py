@@ -11,6 +11,7 @@ from commands import say
 from confidential import confidential_lab, confidential_task
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read, verify_file
+from rig import task_submit
 from serving import PACED
 from up_lab import Up, until
 
@@ -38,15 +39,7 @@ def up(tmp_path: Path) -> Iterator[Up]:
 def submitted(up: Up, name: str) -> str:
     task = up.lab.parent.parent / f"{name}.json"
     payload = confidential_task(SWEEP, capability="iv-curve", intent=f"Sweep {CANARY}")
-    body = {
-        "hcp_version": "1.0",
-        "message_id": name,
-        "timestamp": "2026-01-01T00:00:00Z",
-        "session_id": None,
-        "type": "task_submit",
-        "payload": payload,
-    }
-    task.write_text(json.dumps(body), "utf-8")
+    task.write_text(json.dumps(task_submit(payload, name)), "utf-8")
     return up.submit(task)
 
 

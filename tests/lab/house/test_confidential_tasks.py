@@ -22,6 +22,7 @@ from labharness.protocols.hcp.codec import HcpMessage, NotHcp
 from labharness.work.admission.confidential import Way
 from labharness.work.task.jobs import BadJob
 from labharness.work.task.record import Task
+from rig import task_submit
 
 
 class Desk(DeskHouse):
@@ -31,15 +32,8 @@ class Desk(DeskHouse):
         super().__init__(folder, confidential_lab(folder / "lab", keyed=keyed), folder / "state")
 
     def submit(self, key: str, payload: dict[str, Any], way: Way = "local") -> str:
-        body = {
-            "hcp_version": "1.0",
-            "message_id": key,
-            "timestamp": "2026-01-01T00:00:00Z",
-            "session_id": None,
-            "type": "task_submit",
-            "payload": payload,
-        }
-        return self.house.submit(json.dumps(body).encode(), via="amqp", way=way).task_id
+        data = json.dumps(task_submit(payload, key)).encode()
+        return self.house.submit(data, via="amqp", way=way).task_id
 
     def ended(self, task_id: str) -> Task:
         def is_over() -> bool:
@@ -149,14 +143,7 @@ def test_the_reason_of_a_callers_abort_is_not_kept(desk: Desk) -> None:
 
 
 def test_a_job_takes_no_confidential_task(desk: Desk) -> None:
-    body = {
-        "hcp_version": "1.0",
-        "message_id": "m",
-        "timestamp": "2026-01-01T00:00:00Z",
-        "session_id": None,
-        "type": "task_submit",
-        "payload": INLINE,
-    }
+    body = task_submit(INLINE)
     given: dict[str, Any] = {"every": "", "title": "", "seed": None}
     for data_class, name, values in (
         ("T3", "confidence_threshold", [0.1]),

@@ -13,8 +13,9 @@ from labharness.lab import read_lab
 from labharness.work.task import facts as f
 from labharness.work.task.kept import HOUSE_JOURNAL, read_history
 from labharness.work.task.queue import PRIORITIES
+from rig import IV
 from task_history import faults_of
-from up_lab import IV, Up, until
+from up_lab import Up, until
 
 TASKS = (("ana", "low"), ("ben", "normal"), ("ana", "urgent"), ("ben", "high"), ("ana", "normal"))
 SPEED, POINTS = 1, 11  # some 6 s a run, so that a signal meets one at work

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from commands import ROOT, say
-from up_lab import IV, Up, until
+from rig import IV
+from up_lab import Up, until
 
 TASK = ROOT / "examples" / "iv-curve.json"
 GROWTH = ROOT / "examples" / "mos2-monolayer.json"

@@ -19,9 +19,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.facts import facts_for
 from left_alone import HAZARDS
-from rig import SHORT_LINE, approved_copy, as_submit, submission
-
-LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
+from rig import SHIPPED, SHORT_LINE, approved_copy, as_submit, submission
 
 
 @pytest.mark.parametrize(
@@ -83,7 +81,7 @@ def test_a_task_that_needs_no_line_is_weighed_and_foreseen_without_one() -> None
     assert "by its own plan; it needs no line" in planned.out
     assert "risk R1" in planned.out
     assert "argon" not in planned.out
-    plan, payload = read_lab(LAB), as_submit(asked)[1]
+    plan, payload = read_lab(SHIPPED), as_submit(asked)[1]
     of_line = replace(lab_facts_of(plan), on_comm_loss={"furnace.setpoint": "hold"}, shared=True)
     assert facts_for(of_line, payload).has_line is False
     assert facts_for(of_line, submission()[1]) is of_line

@@ -19,9 +19,8 @@ from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab import LabPlan
 from labharness.lab.config.lock import LineLock, LockOwner
 from platforms import unix
-from rig import EXAMPLE, SHORT_LINE
+from rig import EXAMPLE, ON_SHORT, SHORT_LINE
 
-LAB = ("--lab", SHORT_LINE)
 ATTEND = ("set", "argon.setpoint", 100, "sccm", "--attend", "--for", "5", "--speed", "fast")
 NOBODY = 4_194_305  # above every process id that Linux gives
 
@@ -50,7 +49,7 @@ def test_safe_waits_for_who_only_looks_says_so_and_makes_the_line_safe(
     short_plan: LabPlan,
 ) -> None:
     with held(short_plan, looks("reads the line"), 2.0):
-        said = say("safe", *LAB)
+        said = say("safe", *ON_SHORT)
     assert (said.code, said.out) == (0, "immediate_shutdown: every step verified\n"), said
     (told,) = said.err.splitlines()
     assert told.startswith(f"labharness safe: process {NOBODY} reads the line")
@@ -71,14 +70,14 @@ def test_safe_tells_nobody_to_end_a_process_that_works(
     short_plan: LabPlan, owner: LockOwner | None, words: str
 ) -> None:
     with held(short_plan, owner, 1.5):
-        said = say("safe", *LAB)
+        said = say("safe", *ON_SHORT)
     assert said.code == 0, said
     assert words in said.err
 
 
 def test_safe_says_nothing_of_who_is_gone_within_a_second(short_plan: LabPlan) -> None:
     with held(short_plan, looks("reads the line"), 0.3):
-        said = say("safe", *LAB)
+        said = say("safe", *ON_SHORT)
     assert (said.code, said.err) == (0, ""), said
 
 
@@ -88,7 +87,7 @@ def test_a_safe_that_waits_in_vain_says_that_nothing_was_sent_and_who_holds_the_
 ) -> None:
     monkeypatch.setattr(owner, "TAKEN_S_MAX", 1.5)
     with held(short_plan, looks("checks the line"), TIMEOUT_S):
-        said = say("safe", *LAB)
+        said = say("safe", *ON_SHORT)
     assert (said.code, said.out, wires) == (1, "", [])
     last = said.err.splitlines()[-1]
     assert "NOT made safe, nothing was sent: " in last
@@ -96,7 +95,7 @@ def test_a_safe_that_waits_in_vain_says_that_nothing_was_sent_and_who_holds_the_
     assert "after 1.5 s" in last
     assert f"kill -9 {NOBODY}), then: labharness safe --lab {quote(str(SHORT_LINE))}" in last
     with held(short_plan, None, TIMEOUT_S):
-        said = say("safe", *LAB)
+        said = say("safe", *ON_SHORT)
     assert said.code == 1
     assert "NOT made safe, nothing was sent: another process owns the line" in said.err
 
@@ -129,7 +128,7 @@ def test_who_only_looks_says_who_it_is_and_what_it_does(
         take(lock, state_dir, owner, ports, leases)
 
     monkeypatch.setattr(LineLock, "__init__", taken)
-    assert say(*words, *LAB).code == 0
+    assert say(*words, *ON_SHORT).code == 0
     owner = found[0]
     assert owner is not None
     assert owner.pid == os.getpid()
@@ -152,7 +151,7 @@ def test_whoever_finds_a_line_taken_by_who_only_looks_is_told_whom_to_end(
 ) -> None:
     out = () if words[0] in ("reset", "lab") else ("--out", tmp_path / "out")
     with held(short_plan, looks("watches the line"), TIMEOUT_S):
-        said = say(*words, *LAB, *out)
+        said = say(*words, *ON_SHORT, *out)
     assert said.code == code
     told = said.out + said.err
     assert f"process {NOBODY} watches the line" in told
@@ -162,7 +161,7 @@ def test_whoever_finds_a_line_taken_by_who_only_looks_is_told_whom_to_end(
 
 def test_a_line_that_is_only_looked_at_is_not_said_to_be_driven(short_plan: LabPlan) -> None:
     with held(short_plan, looks("reads the line"), TIMEOUT_S):
-        said = say("stop", *LAB)
+        said = say("stop", *ON_SHORT)
     assert said.code == 1
     assert "nothing runs on lab short-line" in said.err
     assert f"process {NOBODY} reads the line" in said.err
@@ -171,12 +170,12 @@ def test_a_line_that_is_only_looked_at_is_not_said_to_be_driven(short_plan: LabP
 @unix
 @pytest.mark.parametrize("attend", [(), ATTEND[4:]], ids=["set", "attend"])
 def test_a_value_is_not_handed_to_who_only_watches(attend: tuple[str, ...]) -> None:
-    command = [*COMMAND, "watch", "--json", "--for", "60", *map(str, LAB)]
+    command = [*COMMAND, "watch", "--json", "--for", "60", *map(str, ON_SHORT)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as watching:
         try:
             assert watching.stdout is not None
             assert b"readings" in watching.stdout.readline()
-            said = say("set", "argon.setpoint", 100, "sccm", *attend, *LAB)
+            said = say("set", "argon.setpoint", 100, "sccm", *attend, *ON_SHORT)
             assert (said.code, said.out) == (1, ""), said
             told = f"argon.setpoint was not set: process {watching.pid} watches the line"
             assert said.err.startswith(f"labharness set: {told}")

@@ -20,8 +20,6 @@ READ = {"do": "read", "channel": "furnace.temperature"}
 FLOOD = 300
 FLOOD_S = 60.0
 
-Play = Callable[..., Any]
-
 
 async def flooded(hands: ByHand, for_s: float) -> list[Mapping[str, Any]]:
     """Ask again and again, hundreds at once, for so long; return all answers."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from labharness.core.vocabulary import Cause, Trip
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
 from labharness.lab.operate import idle_line
 from labharness.lab.operate.idle_line import NotReset, reset
@@ -31,8 +32,7 @@ SILENCE = trip(Cause.COMMUNICATION, "argon.flow")
 
 
 def hot_sulfur(lab: Lab) -> None:
-    assert lab.simulated is not None
-    boat = part(lab.simulated.plant, "sulfur")
+    boat = part(simulated_of(lab).plant, "sulfur")
     boat.boat_k = boat._thermocouple_k = 900.0
 
 
@@ -56,8 +56,7 @@ def once_known(act: Act) -> Wrong:
 
 
 def lose_a_reply(lab: Lab) -> None:
-    assert lab.simulated is not None
-    lab.simulated.buses["detector"].faults.reply_lost = 1
+    simulated_of(lab).buses["detector"].faults.reply_lost = 1
 
 
 ESCAPED = plant_fault("h2_detector_offset_ppm", 9000.0)

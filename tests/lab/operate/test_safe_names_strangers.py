@@ -2,6 +2,7 @@
 
 import pytest
 
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
 from labharness.lab.operate import idle_line
 from labharness.lab.operate.idle_line import make_safe
@@ -14,8 +15,7 @@ def test_swapped_ports_are_named_before_the_safe_state_leaves(
     labs: list[Lab] = []
 
     def swapped(lab: Lab) -> None:
-        assert lab.simulated is not None
-        one, other = (lab.simulated.buses[each] for each in ("heat", "hydrogen"))
+        one, other = (simulated_of(lab).buses[each] for each in ("heat", "hydrogen"))
         one.faces, other.faces = other.faces, one.faces
         labs.append(lab)
 

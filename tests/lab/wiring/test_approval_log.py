@@ -17,8 +17,8 @@ from labharness.lab import Lab, LabPlan
 from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, BadDecision, Decision, Persons
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import ApprovalRequest, Approved
-from requested import LAB, hot, request, waiting
-from rig import SHORT_LINE
+from requested import hot, request, waiting
+from rig import ON_SHORT, SHORT_LINE
 
 LOG = "approvals.jsonl"
 ANOTHER: dict[str, Any] = {"instructions": {"instructions": [{"instructionId": "b"}]}}
@@ -46,7 +46,9 @@ def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
     state, backup, runs = short_plan.state_dir, tmp_path / "backup", tmp_path / "runs"
     submit(tmp_path, hot())
     name = waiting()
-    assert say("approvals", "approve", name, "--name", "Ada", "--reason", "seen", *LAB).code == 0
+    assert (
+        say("approvals", "approve", name, "--name", "Ada", "--reason", "seen", *ON_SHORT).code == 0
+    )
     shutil.copytree(state, backup)
     ran = submit(tmp_path, hot(), "--out", runs / "first")
     assert ran.answer["type"] in ("task_completed", "task_failed")
@@ -59,7 +61,7 @@ def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
         assert wrote(wires[driven:]) == []
         return
     shutil.copytree(backup / "approvals", state / "approvals", dirs_exist_ok=True)
-    shown = say("approvals", "show", name, *LAB)
+    shown = say("approvals", "show", name, *ON_SHORT)
     assert shown.code == 1
     assert "used by session" in shown.err
     again = submit(tmp_path, hot())

@@ -17,8 +17,8 @@ from labharness.lab import Lab
 from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision
 from labharness.work.admission.approval import Approved
 from platforms import unix
-from requested import LAB, hot, request, waiting
-from rig import SHORT_LINE
+from requested import hot, request, waiting
+from rig import ON_SHORT, SHORT_LINE
 
 
 @pytest.mark.thorough
@@ -32,11 +32,13 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
     assert f"labharness approvals approve {name}" in said.answer["payload"]["suggestion"]
     assert wrote(wires) == []
 
-    shown = say("approvals", "show", name, *LAB)
+    shown = say("approvals", "show", name, *ON_SHORT)
     assert shown.code == 0
     for words in ("R4", "harness-alpha-001", "degC", "no standing approval", "STAYS ON"):
         assert words in shown.out
-    agreed = say("approvals", "approve", name, "--name", "Ada", "--reason", "shown to me", *LAB)
+    agreed = say(
+        "approvals", "approve", name, "--name", "Ada", "--reason", "shown to me", *ON_SHORT
+    )
     assert agreed.code == 0
     assert "counts once" in agreed.out
 
@@ -47,7 +49,7 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
     (body,) = approved
     assert (body["by"], body["reason"]) == (["Ada"], "shown to me")
     assert body["agreement"].startswith("sha256:"), "it is used up, wherever the log comes from"
-    assert say("approvals", "list", *LAB).out == "nothing waits for approval\n"
+    assert say("approvals", "list", *ON_SHORT).out == "nothing waits for approval\n"
 
     again = submit(tmp_path, hot())
     assert again.answer["payload"]["reason_code"] == "approval_expired", "an approval counts once"
@@ -56,7 +58,7 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
 @pytest.mark.thorough
 def test_another_plan_does_not_profit_from_an_approval(tmp_path: Path) -> None:
     submit(tmp_path, hot())
-    say("approvals", "approve", waiting(), "--name", "Ada", "--reason", "fine", *LAB)
+    say("approvals", "approve", waiting(), "--name", "Ada", "--reason", "fine", *ON_SHORT)
     other = hot()
     other["payload"]["inputs"]["temperature_range"]["max"] = 840
     said = submit(tmp_path, other)
@@ -75,14 +77,14 @@ def test_another_plan_does_not_profit_from_an_approval(tmp_path: Path) -> None:
 )
 def test_whoever_asked_cannot_approve(tmp_path: Path, name: str) -> None:
     submit(tmp_path, hot())
-    said = say("approvals", "approve", waiting(), "--name", name, "--reason", "mine", *LAB)
+    said = say("approvals", "approve", waiting(), "--name", name, "--reason", "mine", *ON_SHORT)
     assert said.code == 1
     assert "asked for it and cannot approve it" in said.err
 
 
 def test_a_refusal_is_told_to_who_submits_again(tmp_path: Path, wires: list[Lab]) -> None:
     submit(tmp_path, hot())
-    said = say("approvals", "reject", waiting(), "--name", "Ada", "--reason", "no hood", *LAB)
+    said = say("approvals", "reject", waiting(), "--name", "Ada", "--reason", "no hood", *ON_SHORT)
     assert said.code == 0
     again = submit(tmp_path, hot())
     assert again.answer["payload"]["reason_code"] == "approval_denied"
@@ -92,7 +94,7 @@ def test_a_refusal_is_told_to_who_submits_again(tmp_path: Path, wires: list[Lab]
 
 @pytest.mark.parametrize("name", ["000000000000", "../../etc", "", "x" * 400])
 def test_an_unknown_request_is_one_plain_error_that_names_what_waits(name: str) -> None:
-    said = say("approvals", "show", name, *LAB)
+    said = say("approvals", "show", name, *ON_SHORT)
     assert said.code == 1
     assert said.err.count("\n") == 1
     assert "there are: none" in said.err
@@ -137,7 +139,7 @@ def test_a_paced_run_waits_for_a_person_and_goes_on_when_one_agrees(
     paced: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     until(paced, "approvals approve")
-    agreed = say("approvals", "approve", waiting(), "--name", "Ada", "--reason", "seen", *LAB)
+    agreed = say("approvals", "approve", waiting(), "--name", "Ada", "--reason", "seen", *ON_SHORT)
     assert agreed.code == 0
     until(paced, "accepted at R4")
     until(paced, "arming")
@@ -157,7 +159,7 @@ def test_a_stop_request_while_waiting_withdraws_the_request(
     out, err = paced.communicate(timeout=TIMEOUT_S)
     assert paced.returncode == 2, err
     assert "rejected (aborted)" in out
-    assert say("approvals", "show", name, *LAB).code == 1
+    assert say("approvals", "show", name, *ON_SHORT).code == 1
     journal = list(read(tmp_path / "run" / "journal.sqlite"))
     assert not [each for each in journal if each.kind in ("intent", "safe_frame")]
 
@@ -168,7 +170,7 @@ def test_a_line_made_safe_while_its_run_waits_is_latched_and_both_terminals_are_
     paced: subprocess.Popen[str],
 ) -> None:
     until(paced, "approvals approve")
-    said = say("safe", "--name", "Ann", "--reason", "smell of gas", *LAB)
+    said = say("safe", "--name", "Ann", "--reason", "smell of gas", *ON_SHORT)
     assert (said.code, said.err) == (0, ""), said
     assert "immediate_shutdown: every step verified" in said.out
     assert "the program that was about to drive the line was ended" in said.out
@@ -176,7 +178,9 @@ def test_a_line_made_safe_while_its_run_waits_is_latched_and_both_terminals_are_
     out, err = paced.communicate(timeout=TIMEOUT_S)
     assert paced.returncode == 2, err
     assert "made safe by hand (Ann): smell of gas" in out + err
-    assert say("reset", "--name", "Ann", "--reason", "aired", *LAB).out.startswith("reset by Ann")
+    assert say("reset", "--name", "Ann", "--reason", "aired", *ON_SHORT).out.startswith(
+        "reset by Ann"
+    )
 
 
 # ---- the folder itself, at any hour

@@ -17,8 +17,8 @@ from labharness.journal.reading import read
 from labharness.lab import LabPlan
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp.codec import decode, encode
-from requested import HOT, LAB, waiting
-from rig import submission
+from requested import HOT, waiting
+from rig import ON_SHORT, submission
 
 LATE_S = 90.0
 
@@ -112,7 +112,9 @@ def test_virtual_time_stands_while_a_person_is_waited_for_by_the_calendar(
         pause(1.5)
         assert not run.result.done(), run.result.result().message
         assert run.ask(do="status")["ok"], "requests are heard meanwhile"
-        agreed = say("approvals", "approve", waiting(), "--name", "Ada", "--reason", "ok", *LAB)
+        agreed = say(
+            "approvals", "approve", waiting(), "--name", "Ada", "--reason", "ok", *ON_SHORT
+        )
         assert agreed.code == 0, agreed
         run.until("task_accepted")
         assert steady_s() - since_s > 1.5

@@ -26,21 +26,10 @@ from labharness.journal.layout import JournalEmpty
 from labharness.journal.reading import read, verify_file
 from labharness.lab import Lab
 from labharness.work.desk.redaction import AS_IT_IS, redacted_event
-from rig import Injection, as_submit, cut, plant_fault
+from rig import Injection, as_submit, cut, plant_fault, task_submit
 
 NUMBER = str(DWELL_S)
 KILLS = 12
-
-
-def message(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "hcp_version": "1.0",
-        "message_id": "m",
-        "timestamp": "2026-01-01T00:00:00Z",
-        "session_id": None,
-        "type": "task_submit",
-        "payload": payload,
-    }
 
 
 def found(*places: Path) -> list[str]:
@@ -64,7 +53,7 @@ class Place:
 
     def run(self, name: str, payload: Mapping[str, Any], *more: str) -> Said:
         task = self.folder / f"{name}.json"  # it is its caller's own
-        task.write_text(json.dumps(message(payload)), "utf-8")
+        task.write_text(json.dumps(task_submit(payload)), "utf-8")
         out = self.folder / "runs" / name
         said = say("run", task, "--lab", self.lab, "--out", out, *more)
         assert not traces((said.out + said.err).encode())
@@ -111,7 +100,7 @@ def test_the_search_finds_what_an_open_growth_leaves(place: Place) -> None:
     """A control: the same task of the class T2 shows its canaries in each file of its run."""
     payload = confidential_growth("T2")
     task = place.folder / "open.json"
-    task.write_text(json.dumps(message(payload)), "utf-8")
+    task.write_text(json.dumps(task_submit(payload)), "utf-8")
     out = place.folder / "runs" / "open"
     said = say("run", task, "--lab", place.lab, "--out", out)
     assert said.code == 0, said
@@ -170,7 +159,7 @@ def test_a_confidential_growth_that_is_killed_at_any_instant_has_left_nothing_in
 ) -> None:
     """In the flight before it too, whose folder stays when its process is killed."""
     task = place.folder / "t.json"
-    task.write_text(json.dumps(message(confidential_growth())), "utf-8")
+    task.write_text(json.dumps(task_submit(confidential_growth())), "utf-8")
     ended, reached = 0, set[str]()
     for number in range(KILLS):
         out = place.folder / "runs" / str(number)
@@ -216,7 +205,7 @@ def alone(tmp_path: Path) -> Iterator[Alone]:
 
 
 def submit(payload: dict[str, Any] | None = None) -> Submit:
-    return as_submit(message(payload or confidential_growth()))
+    return as_submit(task_submit(payload or confidential_growth()))
 
 
 @pytest.mark.promise(71)

@@ -4,7 +4,6 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,9 +18,8 @@ from labharness.lab import LabPlan, default_lab_path, read_lab
 from labharness.lab.config.comm_loss import hardware, what_stays
 from labharness.lab.wiring.preflight import predict
 from labharness.work.plan import Stays
-from rig import EXAMPLE, HERE, SHORT_LINE, SOON, Ran, accepted, approved_copy, submission
+from rig import EXAMPLE, HERE, SHORT_LINE, SOON, Run, accepted, approved_copy, submission
 
-Run = Callable[..., Ran]
 TRIP_C = 230
 
 RISK = (
@@ -37,8 +35,8 @@ def tight_plan(tmp_path: Path) -> LabPlan:
 
 
 @pytest.mark.thorough
-def test_the_prediction_is_what_then_happens(short_plan: LabPlan, run_task: Run) -> None:
-    ran = run_task(short_plan)
+def test_the_prediction_is_what_then_happens(run_task: Run) -> None:
+    ran = run_task()
     records = list(read(ran.result.folder / "journal.sqlite"))
     (predicted,) = [record.body for record in records if record.kind == "prediction"]
     assert predicted["violation"] is None
@@ -163,13 +161,11 @@ def test_a_plan_that_would_trip_is_refused_before_anything_is_written(
 
 
 @pytest.mark.thorough
-def test_1250_degrees_are_refused_with_a_suggestion_that_works(
-    short_plan: LabPlan, run_task: Run
-) -> None:
+def test_1250_degrees_are_refused_with_a_suggestion_that_works(run_task: Run) -> None:
     hot = {"min": 1200, "max": 1250, "unit": "celsius"}
-    ran = run_task(short_plan, submission(temperature_range=hot))
+    ran = run_task(None, submission(temperature_range=hot))
     followed = json.loads(ran.body["suggestion"].split("With inputs ")[1].split(" the task")[0])
-    assert accepted(run_task(short_plan, submission(**followed), abort=SOON))["risk_level"] == "R3"
+    assert accepted(run_task(None, submission(**followed), abort=SOON))["risk_level"] == "R3"
 
 
 def test_the_plan_command_flies_without_submitting(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """A person at another terminal confirms one manual step of a run, by name and once."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -45,9 +45,6 @@ class Scene:
     async def error(self, **said: str) -> str:
         answer = await self.hands.answer({**DONE, **said})
         return "" if answer["ok"] else answer["error"]
-
-
-Play = Callable[..., Any]
 
 
 @pytest.mark.promise(75)

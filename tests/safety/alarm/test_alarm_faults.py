@@ -1,16 +1,16 @@
 """Every single fault of plant and wires in a whole growth: how often it calls, in a table."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from alarmed import Act
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.safety.guard import Latch
-from rig import Injection, Ran, cut, plant_fault
+from rig import Injection, Run, cut, plant_fault
 
-Run = Callable[..., Ran]
 DWELL = "material_growth"
 WINDOW_S = 600.0
 CALLS_MAX = 10  # in any window: more is a flood (ISA-18.2)
@@ -20,16 +20,14 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]  # three dozen growths
 
 def late(port: str) -> Act:
     def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses[port].faults.reply_late_s = 0.75
+        simulated_of(lab).buses[port].faults.reply_late_s = 0.75
 
     return act
 
 
 def garbled(port: str) -> Act:
     def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses[port].faults.reply_garbled = 1000
+        simulated_of(lab).buses[port].faults.reply_garbled = 1000
 
     return act
 

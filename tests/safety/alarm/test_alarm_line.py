@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from alarmed import ESTOP, LEVELS, Watched, after, warns_of_pressure, watch
+from alarmed import ESTOP, Watched, after, warns_of_pressure, watch, watching
+from alarms_alone import LEVELS
 from commands import say
 from labharness.core.vocabulary import Command
 from labharness.lab import LabPlan
@@ -90,17 +91,15 @@ def test_a_call_goes_to_its_level_and_up_when_nobody_acknowledges(
     assert [each["at_s"] - start_s for each in alerts] == pytest.approx([0, 300, 600], abs=2)
 
 
-def test_an_acknowledgement_from_another_terminal_reaches_the_owner_and_ends_the_escalation(
+async def test_an_acknowledgement_from_another_terminal_reaches_the_owner_and_ends_the_escalation(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path, channels=LEVELS) as watched:
         plant_fault("estop_open")(watched.lab)
         await asyncio.sleep(120)
         said = say("alarms", "ack", "all", "--name", "Ada", "--reason", "on my way", *lab_of())
         assert said.out == "emergency_stop_loop/box.estop_closed: acknowledge by Ada\n"
         await asyncio.sleep(600)
-
-    watched = watch(short_plan, tmp_path, work, channels=LEVELS)
     assert [each["channel"] for each in watched.journaled("alert")] == ["mail"]
     (ack,) = [each for each in watched.journaled("alarm") if each["event"] == "acknowledge"]
     assert (ack["who"], ack["why"], ack["role"]) == ("Ada", "on my way", "operator")
@@ -184,7 +183,7 @@ async def test_a_procedure_that_is_not_verified_is_graver_than_its_trip(watched:
         pytest.param(lambda path: path.rename(f"{path}.1"), id="rotated", marks=RARE),
     ],
 )
-def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
+async def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
     short_plan: LabPlan, tmp_path: Path, gone: Callable[[Path], object]
 ) -> None:
     path = short_plan.state_dir / "alarms.jsonl"
@@ -195,8 +194,7 @@ def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
         for each in (AlarmEvent.ACTIVATE, AlarmEvent.DEACTIVATE)
     )
     AlarmFile(path).append(list(old))
-
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path / "during", channels=LEVELS) as watched:
         await asyncio.sleep(5)
         gone(path)
         plant_fault("estop_open")(watched.lab)
@@ -204,15 +202,13 @@ def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
         act = Fact(event=AlarmEvent.ACKNOWLEDGE, alarm=ESTOP, at=NOW, role=Actor.OPERATOR)
         do(short_plan, replace(act, who="Ada", why="seen"))
         await asyncio.sleep(400)
-
-    watched = watch(short_plan, tmp_path / "during", work, channels=LEVELS)
     assert watched.calls() == [ESTOP]
     assert [each["channel"] for each in watched.journaled("alert")] == ["mail", "boss"]
     kept = [fact.event for fact in AlarmFile(path).look_at_all() if fact.alarm == ESTOP]
     assert kept[:2] == [AlarmEvent.ACTIVATE, AlarmEvent.ACKNOWLEDGE]
 
 
-def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
+async def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     path = short_plan.state_dir / "alarms.jsonl"
@@ -220,30 +216,26 @@ def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
     events = (AlarmEvent.ACTIVATE, AlarmEvent.ACKNOWLEDGE, AlarmEvent.DEACTIVATE, AlarmEvent.RESET)
     AlarmFile(path).append([alarm(ESTOP, n, event) for n, event in enumerate(events)])
     text = path.read_text("utf-8")
-
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path, channels=LEVELS) as watched:
         plant_fault("estop_open")(watched.lab)
         await asyncio.sleep(30)
         path.write_text(text, "utf-8")
         await asyncio.sleep(300)
-
-    watched = watch(short_plan, tmp_path, work, channels=LEVELS)
     assert [each["channel"] for each in watched.journaled("alert")] == ["mail", "boss"]
     assert not watched.alarms.board.alarms[ESTOP].state.acked
 
 
 @pytest.mark.promise(23)
 @pytest.mark.parametrize("jump_s", [-86400, *(pytest.param(s, marks=RARE) for s in (-600, 86400))])
-def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
+async def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
     short_plan: LabPlan, tmp_path: Path, jump_s: float
 ) -> None:
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path, channels=LEVELS) as watched:
         plant_fault("estop_open")(watched.lab)
         await asyncio.sleep(60)
         watched.lab.clock.jumped_s = jump_s
         await asyncio.sleep(600)
-
-    alerts = watch(short_plan, tmp_path, work, channels=LEVELS).journaled("alert")
+    alerts = watched.journaled("alert")
     assert [each["channel"] for each in alerts] == ["mail", "boss", "chief"]
     late_s = [each["at_s"] - alerts[0]["at_s"] for each in alerts]
     assert late_s == pytest.approx([0, 300, 600], abs=2)
@@ -285,21 +277,18 @@ def test_a_second_channel_that_dies_is_told_as_the_first_was(
 
 @pytest.mark.promise(22)
 @pytest.mark.thorough
-def test_a_network_that_takes_every_channel_with_it_does_not_flood(
+async def test_a_network_that_takes_every_channel_with_it_does_not_flood(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     names = [f"channel{number}" for number in range(9)]
     channels = [*(AlertChannel(name=name) for name in names), *LEVELS[2:]]
     senders = Refuses(*names, "boss", "chief")
     made: list[int] = []  # after each second
-
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path, channels=channels, senders=senders) as watched:
         cut("relays")(watched.lab)  # calls twice: its end cannot be verified
         while len(made) < 1300:
             await asyncio.sleep(1)
             made.append(watched.alarms.calls)
-
-    watched = watch(short_plan, tmp_path, work, channels=channels, senders=senders)
     in_ten_min = [later - now for now, later in zip([0, *made], made[599:], strict=False)]
     assert 8 <= max(in_ten_min) <= CALLS_MAX
     dead = [each["alarm"] for each in watched.journaled("alarm") if each["event"] == "activate"]
@@ -404,12 +393,11 @@ def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_lef
         (AlarmEvent.REMOVE_FROM_SERVICE, Actor.MAINTAINER),
     ],
 )
-def test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal(
+async def test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal(
     tmp_path: Path, event: AlarmEvent, role: Actor
 ) -> None:
     plan, name = warns_of_pressure(tmp_path)
-
-    async def work(watched: Watched) -> None:
+    async with watching(plan, tmp_path / "run") as watched:
         plant_fault("outlet_blocked")(watched.lab)
         await asyncio.sleep(45)
         now = watched.lab.clock.utc()
@@ -417,7 +405,5 @@ def test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal(
         do(plan, replace(act, who="Ada", why="known"))
         await asyncio.sleep(5)
         assert watched.alarms.board.alarms[name].state.suppressed_or_shelved
-
-    watched = watch(plan, tmp_path / "run", work)
     (hidden,) = [each for each in watched.journaled("alarm") if each["event"] == event]
     assert (hidden["who"], hidden["why"], hidden["role"]) == ("Ada", "known", role)

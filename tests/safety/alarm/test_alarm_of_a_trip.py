@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from alarmed import Watched, quick_lab, server, watch
+from alarmed import Watched, quick_lab, server, watching
 from commands import COMMAND, TIMEOUT_S, edited_lab, say
 from guard_rig import until
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
@@ -32,12 +32,11 @@ TWO = (AlertChannel(name="one"), AlertChannel(name="two"))
 
 @pytest.mark.promise(23)
 @pytest.mark.parametrize("channel", ["guard", "harness"])
-def test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again(
+async def test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again(
     short_plan: LabPlan, tmp_path: Path, channel: str
 ) -> None:
     name = f"communication/{channel}"
-
-    async def work(watched: Watched) -> None:
+    async with watching(short_plan, tmp_path, channels=TWO) as watched:
         line = watched.lab.line
         now_s = watched.lab.clock.now_s()
         line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, channel, None, now_s, "gone"))
@@ -47,8 +46,6 @@ def test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again(
         assert channel not in line.memory.tracks, "no channel of the line was made of it"
         assert not watched.alarms.board.alarms[name].state.active
         assert watched.alarms.board.alarms[name].state.latched
-
-    watched = watch(short_plan, tmp_path, work, channels=TWO)
     assert watched.calls() == [name]
     assert [each["channel"] for each in watched.journaled("alert")] == ["one", "two"]
     kinds = [each for each in ("trip", "alarm") if watched.journaled(each)]

@@ -13,7 +13,6 @@ import pytest
 
 from alarmed import (
     ESTOP,
-    LEVELS,
     Hears,
     Watched,
     after,
@@ -22,6 +21,7 @@ from alarmed import (
     warns_of_pressure,
     watch,
 )
+from alarms_alone import LEVELS
 from commands import Said, edited_lab, say
 from labharness.core.clock import Clock, wall_clock_utc
 from labharness.core.vocabulary import Cause, Trip
@@ -35,9 +35,7 @@ from labharness.line import Line, LineAlarms
 from labharness.safety.alarm.board import Actor, AlarmEvent, Fact, Severity
 from labharness.safety.alarm.outlets import AlarmFile
 from labharness.safety.guard import Latch
-from rig import SAFE_TABLE, SHORT_LINE, Injection, Ran, cut, lab_with, plant_fault
-
-Run = Callable[..., Ran]
+from rig import SAFE_TABLE, SHORT_LINE, Injection, Run, cut, lab_with, plant_fault
 
 
 async def trips(self: Attendance, line: Line) -> None:

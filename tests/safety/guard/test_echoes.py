@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from commands import edited_lab
 from labharness.core.vocabulary import Exactly, Request, Rtu, Until, crc16_modbus
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, read_lab
 from labharness.lab.operate import idle_line
 from labharness.lab.operate.idle_line import identify, read_now
@@ -86,9 +87,8 @@ def test_what_is_no_echo_where_one_is_stated_is_a_bad_reply() -> None:
 
 
 def echoing(lab: Lab) -> None:
-    assert lab.simulated is not None
     for port in ("heat", "inert", "vacuum"):
-        lab.simulated.buses[port].faults.echo = True
+        simulated_of(lab).buses[port].faults.echo = True
 
 
 def test_a_lab_file_says_that_a_port_echoes(

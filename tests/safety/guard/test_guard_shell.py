@@ -1,33 +1,25 @@
 """The guard on the virtual loop: timers, turns, and procedures that wait for nothing."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guarded import READ, SAFE, SHUT
 from labharness.core.clock import VirtualLoop, run
-from labharness.core.vocabulary import Cause, Nothing, Quiet, Request, Trip, Until
+from labharness.core.vocabulary import Cause, Nothing, Quiet, Request, Trip
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.links import nobody
-from labharness.safety.guard import GuardCore, Latch, NotPermitted, PortBusy, SafeFrame
+from labharness.safety.guard import GuardCore, Latch, NotPermitted, PortBusy
 from labharness.safety.guard.contract import WAITING_MAX
 from labharness.safety.guard.shell import LoopGuard
-from played import played
 
-READ = Request(b"A\r", Until(b"\r", b"A"), 0.3)
-SHUT = [Request(b"shut%d\r" % number, Until(b"\r"), 0.2) for number in range(4)]
-SAFE = (
-    SafeFrame(0, "heat", SHUT[0], "furnace.setpoint", 0.0),
-    SafeFrame(1, "gas", SHUT[1], "hydrogen.setpoint", 0.0),
-    SafeFrame(2, "heat", SHUT[2], "box.contactor", 0.0),
-    SafeFrame(3, "gas", SHUT[3], "argon.setpoint", 100.0),
-)
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "")
 
 
@@ -95,37 +87,40 @@ class Bench:
             self.guard.release(port)
 
 
-def virtually(main: Coroutine[Any, Any, Any]) -> Any:
-    return run(main, VirtualLoop())
+@pytest.fixture
+@asynccontextmanager
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    """Links that answer, under a guard."""
+    yield Bench(tmp_path)  # noqa: PT022 - it is made on the loop of its test
 
 
-async def test_a_reply_reaches_the_one_who_asked(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_a_reply_reaches_the_one_who_asked(bench: Bench) -> None:
     assert await bench.read("heat") == (b"A\r", "")
     assert asyncio.get_running_loop().time() == pytest.approx(0.05)
 
 
 @given(start_us=st.integers(0, 10**9), timeout_us=st.integers(1, 10**6))
 @settings(deadline=None, max_examples=60)
-@played(virtually)
-async def test_silence_ends_at_the_timeout_wherever_it_falls_on_the_clocks_grid(
+def test_silence_ends_at_the_timeout_wherever_it_falls_on_the_clocks_grid(
     start_us: int, timeout_us: int
 ) -> None:
-    loop = asyncio.get_running_loop()
-    bench = Bench(Path("nowhere"))
-    bench.links["heat"].delay_s = None
-    await asyncio.sleep(start_us / 1e6)
-    began = loop.time()
-    reply, error = await bench.read("heat", replace(READ, timeout_s=timeout_us / 1e6))
-    assert reply is None
-    assert "no reply within" in error
-    assert loop.time() - began == pytest.approx(timeout_us / 1e6, abs=2e-6)
-    await bench.read("heat")  # the port comes back after its drain
-    assert len(bench.frames("heat")) == 2
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        bench = Bench(Path("nowhere"))
+        bench.links["heat"].delay_s = None
+        await asyncio.sleep(start_us / 1e6)
+        began = loop.time()
+        reply, error = await bench.read("heat", replace(READ, timeout_s=timeout_us / 1e6))
+        assert reply is None
+        assert "no reply within" in error
+        assert loop.time() - began == pytest.approx(timeout_us / 1e6, abs=2e-6)
+        await bench.read("heat")  # the port comes back after its drain
+        assert len(bench.frames("heat")) == 2
+
+    run(main(), VirtualLoop())
 
 
-async def test_the_next_frame_waits_until_the_line_is_quiet(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_the_next_frame_waits_until_the_line_is_quiet(bench: Bench) -> None:
     bench.links["heat"].delay_s = 0.35  # later than the timeout
     assert (await bench.read("heat"))[0] is None
     bench.links["heat"].delay_s = 0.05
@@ -134,8 +129,7 @@ async def test_the_next_frame_waits_until_the_line_is_quiet(tmp_path: Path) -> N
     assert second - first == pytest.approx(0.65), "a time-out from the late reply on"
 
 
-async def test_users_get_a_port_one_by_one_in_the_order_of_asking(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_users_get_a_port_one_by_one_in_the_order_of_asking(bench: Bench) -> None:
     turns: list[int] = []
     for number in range(5):
         bench.guard.when_free("heat", lambda n=number: turns.append(n))  # type: ignore[misc]  # mypy cannot type a default of a lambda
@@ -147,8 +141,7 @@ async def test_users_get_a_port_one_by_one_in_the_order_of_asking(tmp_path: Path
     assert turns == [0, 99, 1, 2, 3, 4]
 
 
-async def test_many_readers_share_one_port_without_overlap(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_many_readers_share_one_port_without_overlap(bench: Bench) -> None:
     ends = await asyncio.gather(*(bench.read("heat") for _ in range(50)))
     assert ends == [(b"A\r", "")] * 50
     times = [at for at, _ in bench.links["heat"].written]
@@ -156,16 +149,14 @@ async def test_many_readers_share_one_port_without_overlap(tmp_path: Path) -> No
     assert min(gaps) >= 0.0499
 
 
-async def test_waiting_is_bounded(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_waiting_is_bounded(bench: Bench) -> None:
     for _ in range(WAITING_MAX + 1):  # one of them has the port
         bench.guard.when_free("heat", lambda: None)
     with pytest.raises(PortBusy, match="heat"):
         bench.guard.when_free("heat", lambda: None)
 
 
-async def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(bench: Bench) -> None:
     called: list[object] = []
     with pytest.raises(NotPermitted):
         bench.guard.exchange("heat", SHUT[0], None, lambda *end: called.append(end))
@@ -175,8 +166,7 @@ async def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(tmp_path: P
 
 
 @pytest.mark.promise(14)
-async def test_a_trip_writes_its_bytes_before_its_latch(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_a_trip_writes_its_bytes_before_its_latch(bench: Bench, tmp_path: Path) -> None:
     bench.guard.trip(LEAK)
     assert bench.frames("heat") == [SHUT[0].frame], "no loop turn was needed"
     assert bench.frames("gas") == [SHUT[1].frame]
@@ -200,8 +190,7 @@ async def test_a_trip_acts_even_if_its_latch_cannot_be_written(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("answered", [True, False])
-async def test_a_trip_waits_only_for_the_exchange_in_flight(tmp_path: Path, answered: bool) -> None:
-    bench = Bench(tmp_path)
+async def test_a_trip_waits_only_for_the_exchange_in_flight(bench: Bench, answered: bool) -> None:
     bench.links["heat"].delay_s = 0.2 if answered else None
     user = asyncio.ensure_future(bench.read("heat"))
     next_user = asyncio.ensure_future(bench.read("heat"))
@@ -220,8 +209,7 @@ async def test_a_trip_waits_only_for_the_exchange_in_flight(tmp_path: Path, answ
     assert bench.frames("heat") == [READ.frame, SHUT[0].frame, SHUT[2].frame, READ.frame]
 
 
-async def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(bench: Bench) -> None:
     bench.links["heat"].delay_s = None
     bench.guard.trip(LEAK)
     await asyncio.sleep(5.0)
@@ -232,8 +220,7 @@ async def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(tmp_path:
     assert told["hydrogen.setpoint"] == told["argon.setpoint"] == ""
 
 
-async def test_a_lost_link_does_not_stop_a_procedure_on_another(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_a_lost_link_does_not_stop_a_procedure_on_another(bench: Bench) -> None:
     bench.links["heat"].lost = True
     bench.guard.trip(LEAK)
     await asyncio.sleep(5.0)
@@ -242,8 +229,7 @@ async def test_a_lost_link_does_not_stop_a_procedure_on_another(tmp_path: Path) 
     assert told["furnace.setpoint"] == told["box.contactor"] == "fake link is gone"
 
 
-async def test_a_lost_link_is_told_later_and_once(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_a_lost_link_is_told_later_and_once(bench: Bench) -> None:
     bench.links["heat"].lost = True
     ends: list[object] = []
     bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
@@ -265,8 +251,7 @@ async def test_a_second_trip_is_sent_too_and_the_latch_keeps_the_first(tmp_path:
     assert latched == replace(LEAK, cause=Cause.STOP_REQUEST), "with what made safe at last"
 
 
-async def test_steps_of_a_procedure_can_be_sent_again(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_steps_of_a_procedure_can_be_sent_again(bench: Bench) -> None:
     bench.guard.trip(LEAK)
     await asyncio.sleep(1.0)
     bench.guard.repeat([SAFE[3], SAFE[1]])
@@ -282,9 +267,8 @@ async def test_a_guard_that_finds_a_latch_starts_latched(tmp_path: Path) -> None
 
 
 async def test_a_port_is_ready_when_its_exchange_is_over_and_no_procedure_waits(
-    tmp_path: Path,
+    bench: Bench,
 ) -> None:
-    bench = Bench(tmp_path)
     assert bench.guard.ready("heat")
     bench.guard.exchange("heat", READ, None, lambda *end: None)
     assert not bench.guard.ready("heat")
@@ -292,22 +276,19 @@ async def test_a_port_is_ready_when_its_exchange_is_over_and_no_procedure_waits(
     assert bench.guard.ready("heat")
 
 
-async def test_a_request_without_reply_ends_by_itself(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_a_request_without_reply_ends_by_itself(bench: Bench) -> None:
     bench.links["heat"].delay_s = None
     request = Request(READ.frame, Nothing(), 0.0, settle_s=0.1)
     assert await bench.read("heat", request) == (b"", "")
 
 
-async def test_silence_ends_a_reply_that_has_no_other_end(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_silence_ends_a_reply_that_has_no_other_end(bench: Bench) -> None:
     request = Request(READ.frame, Quiet(0.02), 1.0)
     assert await bench.read("heat", request) == (b"A\r", "")
     assert asyncio.get_running_loop().time() == pytest.approx(0.07)
 
 
-async def test_noise_before_a_reply_is_told_and_waited_out(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_noise_before_a_reply_is_told_and_waited_out(bench: Bench) -> None:
     loop = asyncio.get_running_loop()
     loop.call_later(0.01, lambda: bench.links["heat"].receive(b"\x00noise"))
     reply, error = await bench.read("heat")
@@ -317,8 +298,7 @@ async def test_noise_before_a_reply_is_told_and_waited_out(tmp_path: Path) -> No
     assert bench.core.ports["heat"].discarded == 2, "the late reply was thrown away"
 
 
-async def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(bench: Bench) -> None:
     ends: list[tuple[bytes | None, str]] = []
     bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
     bench.guard.give_up("somebody else had the port")
@@ -327,8 +307,7 @@ async def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_p
     assert ends == [(b"A\r", "")]
 
 
-async def test_closing_closes_every_link_and_leaves_no_timer(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_closing_closes_every_link_and_leaves_no_timer(bench: Bench, tmp_path: Path) -> None:
     bench.guard.exchange("heat", READ, None, lambda *end: None)
     bench.guard.close()
     assert [link.closed for link in bench.links.values()] == [True, True]
@@ -336,9 +315,8 @@ async def test_closing_closes_every_link_and_leaves_no_timer(tmp_path: Path) -> 
 
 
 async def test_a_procedure_sent_while_a_port_drains_is_not_cut_short_by_the_end_of_that_quiet(
-    tmp_path: Path,
+    bench: Bench,
 ) -> None:
-    bench = Bench(tmp_path)
     heat = bench.links["heat"]
     heat.delay_s = None
     ends: list[str] = []
@@ -359,10 +337,7 @@ async def test_a_procedure_sent_while_a_port_drains_is_not_cut_short_by_the_end_
     assert ends[-1] == "mine"
 
 
-async def test_stray_bytes_after_a_quiet_that_is_over_begin_one_of_a_time_out(
-    tmp_path: Path,
-) -> None:
-    bench = Bench(tmp_path)
+async def test_stray_bytes_after_a_quiet_that_is_over_begin_one_of_a_time_out(bench: Bench) -> None:
     bench.links["heat"].delay_s = None
     ends: list[str] = []
     bench.guard.when_free(
@@ -378,8 +353,7 @@ async def test_stray_bytes_after_a_quiet_that_is_over_begin_one_of_a_time_out(
     assert bench.guard.ready("heat")
 
 
-async def test_a_closed_guard_lets_nothing_out(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+async def test_a_closed_guard_lets_nothing_out(bench: Bench) -> None:
     bench.guard.close()
     with pytest.raises(NotPermitted, match="closed"):
         bench.guard.exchange("heat", READ, None, lambda reply, why: None)

@@ -21,9 +21,8 @@ from labharness.safety.guard import Latch, LatchUnreadable, NotPermitted, Source
 from labharness.safety.guard.port_records import LEFT_ARMED
 from labharness.safety.guard.shell import LoopGuard
 from labharness.safety.kernel import Mode
-from rig import SAFE_TABLE, SHORT_LINE, Injection, plant_fault
+from rig import SAFE_TABLE, SHORT_LINE, Injection, Run, deafen_argon, plant_fault
 
-Run = Callable[..., Ran]
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
 
 
@@ -34,14 +33,6 @@ def full_disk(lab: Lab) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     lab.guard.latch.write = full  # type: ignore[attr-defined]  # the latch itself, on this lab
-
-
-def deafen_argon(lab: Lab) -> None:
-    """Leave the argon controller at 50 sccm, deaf to the serial line: no end can be verified."""
-    assert lab.simulated is not None
-    face = lab.simulated.faces["argon"]
-    face._setpoint_sccm = face._part.setpoint_sccm = 50.0
-    face.setpoint_source = "A"
 
 
 ENDS: dict[str, Callable[[Run, LabPlan], Ran]] = {

@@ -11,6 +11,7 @@ import pytest
 from labharness.core.clock import VirtualLoop
 from labharness.core.clock import run as run_on
 from labharness.core.vocabulary import Allowed, Cause, Command, Refused, Request, Trip, Until
+from labharness.faces.testing.faults import simulated_of
 from labharness.instruments.link import Link
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.operate.idle_line import NotReset, reset
@@ -20,9 +21,8 @@ from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import GuardCore, Latch, SafeFrame
 from labharness.safety.guard.shell import LoopGuard
 from labharness.safety.kernel import Memory, Mode, begin, conclude, judge, observe
-from rig import EXAMPLE, SHORT_LINE, Injection, Ran, as_submit, submission
+from rig import EXAMPLE, SHORT_LINE, Injection, Run, as_submit, submission
 
-Run = Callable[..., Ran]
 NOW_S = 100.0
 SOUND = {  # a purged tube at atmosphere, vented, its exhaust running, all cold
     "furnace.temperature": 25.0,
@@ -238,10 +238,10 @@ def test_doubts_add_up_until_one_read_back_settles_them(short_plan: LabPlan) -> 
 # ---- what is asked of a lab
 
 
-def test_an_empty_data_classification_is_rejected(short_plan: LabPlan, run_task: Run) -> None:
+def test_an_empty_data_classification_is_rejected(run_task: Run) -> None:
     body = json.loads(EXAMPLE.read_text("utf-8"))
     body["payload"]["constraints"]["data_classification"] = ""
-    ran = run_task(short_plan, as_submit(body))
+    ran = run_task(None, as_submit(body))
     assert ran.type == "task_rejected"
     assert "data_classification" in ran.body["reason_message"]
     assert ran.lab.guard.core.log == []
@@ -252,9 +252,9 @@ def test_an_empty_data_classification_is_rejected(short_plan: LabPlan, run_task:
 )
 @pytest.mark.parametrize("factor", [1.001, 1e27])
 def test_a_mass_above_the_schema_is_rejected(
-    short_plan: LabPlan, run_task: Run, mass: str, most_mg: float, factor: float
+    run_task: Run, mass: str, most_mg: float, factor: float
 ) -> None:
-    ran = run_task(short_plan, submission(recipe={mass: most_mg * factor}))
+    ran = run_task(None, submission(recipe={mass: most_mg * factor}))
     assert ran.type == "task_rejected"
     assert ran.body["reason_code"] == "invalid_input"
     assert mass in ran.body["reason_message"]
@@ -269,8 +269,7 @@ def test_a_reset_waits_until_the_lost_condition_is_back(
     short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch, fault: str, lost: str
 ) -> None:
     def lose(lab: Lab) -> None:
-        assert lab.simulated is not None
-        setattr(lab.simulated.plant.faults, fault, True)
+        setattr(simulated_of(lab).plant.faults, fault, True)
 
     ran = run_task(short_plan, inject=(Injection("ramp", 10.0, lose),))
     assert ran.lab.line.trip_response.trips[0].cause is Cause.INTERLOCK_LOST

@@ -231,27 +231,7 @@ def test_a_mark_goes_past_interlocks_and_steps_and_not_past_the_limit_or_the_uni
 # ---- limits, many times
 
 
-@pytest.mark.promise(9)
-@pytest.mark.soak
-@pytest.mark.timeout(900)
-def test_a_hundred_thousand_commands_at_the_limits_are_never_clipped() -> None:
-    @given(
-        channel=st.sampled_from(sorted(ENVELOPE.limits)),
-        where=st.sampled_from(["low", "high", "inside", "outside", "none"]),
-        ulps=st.integers(-1, 1),
-        unit=st.sampled_from(["", "degC", "degC/min", "sccm"]),
-        free=st.floats(),
-        age_s=st.sampled_from([0.0, STALE_S, math.nextafter(STALE_S, 99.0), 1e9]),
-    )
-    @settings(deadline=None, max_examples=100_000, database=None)
-    def never(channel: str, where: str, ulps: int, unit: str, free: float, age_s: float) -> None:
-        held_to_its_limit(channel, where, ulps, unit, free, age_s)
-
-    never()
-
-
-@pytest.mark.promise(9)
-@given(
+AT_LIMITS = given(
     channel=st.sampled_from(sorted(ENVELOPE.limits)),
     where=st.sampled_from(["low", "high", "inside", "outside", "none"]),
     ulps=st.integers(-1, 1),
@@ -259,6 +239,18 @@ def test_a_hundred_thousand_commands_at_the_limits_are_never_clipped() -> None:
     free=st.floats(),
     age_s=st.sampled_from([0.0, STALE_S, math.nextafter(STALE_S, 99.0), 1e9]),
 )
+
+
+@pytest.mark.promise(9)
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_a_hundred_thousand_commands_at_the_limits_are_never_clipped() -> None:
+    many = settings(deadline=None, max_examples=100_000, database=None)
+    many(AT_LIMITS(held_to_its_limit))()
+
+
+@pytest.mark.promise(9)
+@AT_LIMITS
 @settings(deadline=None, max_examples=2000)
 def test_commands_at_the_limits_are_never_clipped(
     channel: str, where: str, ulps: int, unit: str, free: float, age_s: float

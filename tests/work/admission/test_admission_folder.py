@@ -13,6 +13,7 @@ from labharness.lab.wiring import approvals
 from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Persons
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import ApprovalRequest, Approved
+from requested import request as requested
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -21,23 +22,8 @@ MOMENT = timedelta(seconds=1)
 
 def request(**changes: Any) -> ApprovalRequest:
     """A request of grace's at R4, for which one person is enough."""
-    fields: dict[str, Any] = {
-        "session_id": "s-1",
-        "requester": "grace",
-        "capability": "growth",
-        "risk_level": "R4",
-        "risk_reasons": ("hot",),
-        "intent": "",
-        "inputs": {},
-        "instructions": {"instructions": [{"instructionId": "a"}]},
-        "duration_s": 1.0,
-        "prediction": None,
-        "envelope_digest": "e",
-        "lab_digest": "l",
-        "why": "nothing covers it",
-        "expired": False,
-    }
-    return ApprovalRequest(**{**fields, **changes})
+    fields = {"session_id": "s-1", "capability": "growth", "why": "nothing covers it"}
+    return requested(**{**fields, **changes})
 
 
 class Folder(ApprovalFolder):

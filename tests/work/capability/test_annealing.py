@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,12 @@ from commands import ROOT, say
 from labharness.core.clock.loops import finish
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.trips import Trip
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
-from rig import Injection, Ran, as_submit, cut, plant_fault
+from rig import ANNEALING_LAB, Injection, Run, as_submit, cut, plant_fault
 
-Run = Callable[..., Ran]
-LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furnace" / "lab.toml"
 EXAMPLE = ROOT / "examples" / "annealing.json"
 
 
@@ -32,12 +31,11 @@ def task(**inputs: Any) -> tuple[HcpMessage, TaskSubmit]:
 
 @pytest.fixture
 def furnace() -> LabPlan:
-    return read_lab(LAB)
+    return read_lab(ANNEALING_LAB)
 
 
 def truth(lab: Lab) -> Mapping[str, float]:
-    assert lab.simulated is not None
-    found: Mapping[str, float] = lab.simulated.plant.truth()
+    found: Mapping[str, float] = simulated_of(lab).plant.truth()
     return found
 
 
@@ -139,16 +137,23 @@ def test_it_is_heated_by_hand_in_flowing_argon_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    refused = say("set", "furnace.setpoint", "100", "degC", "--attend", "--for", "5", "--lab", LAB)
+    refused = say(
+        "set", "furnace.setpoint", "100", "degC", "--attend", "--for", "5", "--lab", ANNEALING_LAB
+    )
     assert refused.code == 2
     assert "takes gas.flow at least 20" in refused.err + refused.out
-    flows = say("set", "gas.setpoint", "100", "sccm", "--attend", "--for", "5", "--lab", LAB)
+    flows = say(
+        "set", "gas.setpoint", "100", "sccm", "--attend", "--for", "5", "--lab", ANNEALING_LAB
+    )
     assert flows.code == 0, flows.err
     assert "the line is in its safe state, verified" in flows.out
 
 
 def test_a_lab_whose_names_differ_says_which_channels_it_means(tmp_path: Path) -> None:
-    for each in (*LAB.parent.iterdir(), LAB.parents[2] / "lines" / "annealing_furnace.toml"):
+    for each in (
+        *ANNEALING_LAB.parent.iterdir(),
+        ANNEALING_LAB.parents[2] / "lines" / "annealing_furnace.toml",
+    ):
         (tmp_path / each.name).write_text(each.read_text("utf-8"), "utf-8")
     lab = tmp_path / "lab.toml"
     text = lab.read_text("utf-8").replace('"annealing_furnace"', '"annealing_furnace.toml"')

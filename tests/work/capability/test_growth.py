@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,9 @@ from labharness.core.vocabulary.durations import parse_duration
 from labharness.faces.testing.bench import Bench
 from labharness.journal.artifacts import resolve
 from labharness.journal.reading import export_jsonl, read, verify_file
-from labharness.lab import LabPlan
 from labharness.work.admission.schemas import output_fault
 from labharness.work.capability.cvd import CAPABILITY
-from rig import EXAMPLE, SHORT_LINE, Injection, Ran, approved_copy, plant_fault, submission
-
-Run = Callable[..., Ran]
+from rig import EXAMPLE, SHORT_LINE, Injection, Ran, Run, approved_copy, plant_fault, submission
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +108,9 @@ def test_a_growth_with_hydrogen_runs_and_leaves_none_in_the_tube(
     assert set_to(ran, "hydrogen.setpoint")[:2] == [5.0, 0.0]
 
 
-def test_a_leak_ends_the_run_before_anything_is_heated(short_plan: LabPlan, run_task: Run) -> None:
+def test_a_leak_ends_the_run_before_anything_is_heated(run_task: Run) -> None:
     leak = Injection("leak_check", 0.0, plant_fault("air_leak_sccm", 1.0))
-    ran = run_task(short_plan, inject=(leak,))
+    ran = run_task(inject=(leak,))
     assert ran.type == "task_failed"
     assert "look for a leak" in ran.body["error_message"]
     assert not any(set_to(ran, f"box.{heater}_contactor")[-1] for heater in ("furnace", "sulfur"))
@@ -185,9 +181,9 @@ def test_what_the_summary_counts_is_what_the_journal_holds(grown: Ran) -> None:
     "seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 11))]
 )
 def test_ten_seeds_on_the_short_line_are_answered_rightly_or_not_at_all(
-    grown: Ran, short_plan: LabPlan, run_task: Run, seed: int
+    grown: Ran, run_task: Run, seed: int
 ) -> None:
-    ran = grown if seed == 1 else run_task(short_plan, seed=seed)
+    ran = grown if seed == 1 else run_task(seed=seed)
     assert ran is grown or ran.result.journal_head != grown.result.journal_head
     if ran.type == "task_completed":
         assert ran.body["outputs"]["layer_count"] == true_layers(ran)

@@ -2,24 +2,22 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import ROOT, say
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import LabPlan, read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.callers import anybody
 from labharness.work.capability.iv_curve import junction_of
 from labharness_simulators.plant.diode import DiodeBench
-from rig import Injection, Ran, as_submit, cut, plant_fault
+from rig import IV, Injection, Run, as_submit, cut, plant_fault
 
-Run = Callable[..., Ran]
 DIODE = DiodeBench(None).diode
-LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
 EXAMPLE = ROOT / "examples" / "iv-curve.json"
 IDEALITY, SERIES_OHM = 1.752, 0.568  # the published SPICE model of a 1N4148, as the plant has it
 
@@ -33,7 +31,7 @@ def task(caller: str = "operator", **inputs: Any) -> tuple[HcpMessage, TaskSubmi
 
 @pytest.fixture
 def bench() -> LabPlan:
-    return read_lab(LAB)
+    return read_lab(IV)
 
 
 @pytest.mark.promise(56)
@@ -47,8 +45,7 @@ def test_the_diode_is_found_as_it_is(bench: LabPlan, run_task: Run) -> None:
     rows = (ran.result.folder / "artifacts" / "iv_curve.csv").read_text("utf-8").splitlines()
     assert rows[0] == "set voltage [V],voltage [V],current [A],in compliance"
     assert len(rows) == 72
-    assert ran.lab.simulated is not None
-    assert ran.lab.simulated.plant.truth() == {"current_a": 0.0, "voltage_v": 0.0}
+    assert simulated_of(ran.lab).plant.truth() == {"current_a": 0.0, "voltage_v": 0.0}
 
 
 @pytest.mark.promise(56)
@@ -122,7 +119,7 @@ def test_a_meter_that_is_silent_ends_the_sweep(bench: LabPlan, run_task: Run) ->
 
 
 def test_more_than_extra_low_voltage_takes_hardware_and_callers(tmp_path: Path) -> None:
-    for each in (*LAB.parent.iterdir(), LAB.parents[2] / "lines" / "iv_bench.toml"):
+    for each in (*IV.parent.iterdir(), IV.parents[2] / "lines" / "iv_bench.toml"):
         text = each.read_text("utf-8").replace('line = "iv_bench"', 'line = "iv_bench.toml"')
         text = text.replace("low = -5, high = 5", "low = -5, high = 100")
         (tmp_path / each.name).write_text(text, "utf-8")
@@ -135,9 +132,9 @@ def test_more_than_extra_low_voltage_takes_hardware_and_callers(tmp_path: Path) 
 
 def test_it_is_set_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said = say("set", "smu.voltage", "0.5", "V", "--attend", "--for", "3", "--lab", LAB)
+    said = say("set", "smu.voltage", "0.5", "V", "--attend", "--for", "3", "--lab", IV)
     assert said.code == 0, said.err
     assert "smu.voltage confirmed, reads 0.5" in said.out
     assert "the line is in its safe state, verified" in said.out
-    said = say("set", "smu.voltage", "6", "V", "--attend", "--for", "3", "--lab", LAB)
+    said = say("set", "smu.voltage", "6", "V", "--attend", "--for", "3", "--lab", IV)
     assert "smu.voltage refused" in said.out

@@ -21,9 +21,8 @@ from labharness.work.capability.raman_characterization.stored import spectrum_fa
 from labharness.work.capability.raman_verdict import raman_shift
 from labharness_simulators.plant import Sample, Spectrometer
 from labharness_simulators.plant.spectrum import Light, light_of
-from rig import HERE, as_submit
+from rig import HERE, SHIPPED, as_submit
 
-LAB = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 DARK, EXPOSURE_S, LASER_MW = 300.0, 10.0, 0.3
 CALLER = "harness-local-01"
 EARLIER = "0a1b-earlier"
@@ -56,7 +55,7 @@ def ended(folder: Path, inputs: Mapping[str, Any], **constraints: Any) -> tuple[
         "constraints": constraints,
     }
     body["payload"].pop("expected_output", None)
-    plan = replace(read_lab(LAB), state_dir=folder / "state")
+    plan = replace(read_lab(SHIPPED), state_dir=folder / "state")
     run = TaskRun(
         plan,
         *as_submit(body),

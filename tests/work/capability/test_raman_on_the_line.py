@@ -17,6 +17,7 @@ from labharness.core.clock.loops import finish
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.testing.bench import Bench, Ran
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal import reading
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of, line_facts
@@ -187,8 +188,7 @@ def test_a_map_that_is_aborted_leaves_the_laser_off(tmp_path: Path) -> None:
     attempts = Attempts(plan, tmp_path)
 
     def stop(lab: Lab) -> None:
-        assert lab.simulated is not None
-        assert lab.simulated.plant.truth()["laser_on"] is True
+        assert simulated_of(lab).plant.truth()["laser_on"] is True
         assert attempts.task is not None
         attempts.task.abort("enough")
 

@@ -16,9 +16,8 @@ from labharness.core.vocabulary.trips import Trip
 from labharness.journal.reading import read
 from labharness.lab import Lab, read_lab
 from labharness.lab.wiring.tasks import TaskRun
-from rig import as_submit
+from rig import ANNEALING_LAB, as_submit
 
-LAB = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furnace" / "lab.toml"
 EXAMPLE = ROOT / "examples" / "annealing.json"
 WALKS = 7
 WEIGHED = {"hold": 3, "resume": 4, "wait": 3}
@@ -49,7 +48,7 @@ class Persons:
         asked = json.loads(EXAMPLE.read_text("utf-8"))
         asked["payload"]["inputs"] |= {"temperature_c": 120, "duration_s": 120}
         self.work = TaskRun(
-            read_lab(LAB),
+            read_lab(ANNEALING_LAB),
             *as_submit(asked),
             speed=None,
             seed=seed,

@@ -1,6 +1,5 @@
 """A run whose program is killed leaves what its journal holds, and its caller is told of it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -14,10 +13,8 @@ from labharness.lab import Lab, LabPlan
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.work.desk.left_behind import left_behind
 from labharness.work.desk.results import results
-from rig import Injection, Ran
+from rig import Injection, Run
 from tasks_alone import TasksAlone
-
-Run = Callable[..., Ran]
 
 
 @pytest.mark.promise(58)

@@ -3,7 +3,7 @@
 The capabilities here are somebody else's: they plan a growth, and say something milder of it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,15 @@ import pytest
 
 from commands import wrote
 from labharness.core.vocabulary import Command
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config.lab_facts import energy_sources
 from labharness.work.capability import CannotDo, LineFacts, Planned
 from labharness.work.capability.cvd import CvdSynthesis
 from labharness.work.desk.energised import BadPlan, energised, scope, stated
 from labharness.work.plan import Instruction, InstructionSet, Prediction, RunningStep, Verb
-from rig import SOON, Ran, accepted, approved_copy, submission
+from rig import SOON, Ran, Run, accepted, approved_copy, submission
 
-Run = Callable[..., Ran]
 HYDROGEN_SCCM = 10.0
 HOT_C = 820.0
 STATED_SULFUR_C, HOTTER_SULFUR_C = 200.0, 250.0
@@ -53,8 +53,7 @@ def lying(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
 def nothing_energised(ran: Ran, wires: list[Lab]) -> None:
     assert wrote(wires) == [], "nothing was sent"
     for lab in ran.labs:
-        assert lab.simulated is not None
-        truth = lab.simulated.plant.truth()
+        truth = simulated_of(lab).plant.truth()
         assert (truth["furnace_heating"], truth["hydrogen_sccm"]) == (False, 0.0)
 
 
@@ -63,10 +62,10 @@ WITH_HYDROGEN = {"recipe": {"hydrogen_sccm": HYDROGEN_SCCM}}
 
 @pytest.mark.promise(44)
 def test_hydrogen_that_no_declaration_names_is_weighed_named_and_waits_for_a_person(
-    short_plan: LabPlan, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
+    run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lying(monkeypatch, really=WITH_HYDROGEN, says={"process_gases": ("argon",)})
-    ran = run_task(short_plan)
+    ran = run_task()
     assert ran.type == "task_rejected", ran.body
     assert ran.body["reason_code"] == "approval_expired"
     assert ran.body["assessed_risk_level"] == "R4"
@@ -105,10 +104,10 @@ def test_a_temperature_that_is_said_lower_than_it_is_set_counts_as_set(
 
 @pytest.mark.promise(44)
 def test_hours_that_are_said_fewer_than_they_are_count_as_they_are(
-    short_plan: LabPlan, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
+    run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lying(monkeypatch, says={"duration_s": 60.0})
-    ran = run_task(short_plan, max_duration="PT30M")
+    ran = run_task(max_duration="PT30M")
     assert (ran.type, ran.body["reason_code"]) == ("task_rejected", "invalid_input"), ran.body
     assert "max_duration is PT30M" in ran.body["reason_message"]
     nothing_energised(ran, wires)
@@ -140,11 +139,11 @@ async def hotter_sulfur(step: RunningStep) -> Mapping[str, Any]:
 
 @pytest.mark.promise(44)
 def test_a_command_that_adds_energy_and_was_not_stated_is_refused_when_it_is_sent(
-    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
+    run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verbs: Mapping[str, Verb] = {**CvdSynthesis.verbs, "hold": hotter_sulfur}
     lying(monkeypatch, verbs=verbs)
-    ran = run_task(short_plan)
+    ran = run_task()
     assert ran.lab.line.latest("sulfur.setpoint") <= STATED_SULFUR_C
     assert ran.type == "task_failed", ran.body
     said = str(ran.body)
@@ -167,7 +166,6 @@ def changed(found: Planned, **parameters: object) -> Planned:
     ],
 )
 def test_a_plan_that_does_not_say_what_it_sets_is_one_plain_rejection(
-    short_plan: LabPlan,
     run_task: Run,
     wires: list[Lab],
     monkeypatch: pytest.MonkeyPatch,
@@ -179,7 +177,7 @@ def test_a_plan_that_does_not_say_what_it_sets_is_one_plain_rejection(
         return found if isinstance(found, CannotDo) else changed(found, **parameters)
 
     lying(monkeypatch, plan=plan)
-    ran = run_task(short_plan, submission())
+    ran = run_task(None, submission())
     assert (ran.type, ran.body["reason_code"]) == ("task_rejected", "resource_unavailable")
     assert "does not say what it sets" in ran.body["reason_message"]
     assert says in ran.body["reason_message"]

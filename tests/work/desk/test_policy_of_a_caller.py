@@ -29,11 +29,10 @@ from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
 from labharness.work.plan import Operator
 from labharness.work.plan.prediction import Prediction
-from rig import Ran, as_submit
+from rig import Run, as_submit
 
 WAYS_MAX = 6  # as promised, not as imported
 
-Run = Callable[..., Ran]
 SHIPPED = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furnace"
 EXAMPLE = ROOT / "examples" / "annealing.json"
 OWN = 'hours = "{hours}"\ninstruments = {instruments}\n'
@@ -122,11 +121,11 @@ def test_a_risk_that_rose_while_a_person_was_asked_is_refused_and_one_that_fell_
 
 @pytest.mark.promise(68)
 def test_what_is_found_after_the_agreement_keeps_the_run_from_beginning(
-    short_plan: LabPlan, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
+    run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rose = Rejected("risk_too_high", "while it waited, it became R5", "R5")
     monkeypatch.setattr(Admitting, "again", lambda *weighed: rose)
-    ran = run_task(short_plan)
+    ran = run_task()
     assert (ran.type, ran.body["reason_code"]) == ("task_rejected", "risk_too_high"), ran.body
     assert wrote(wires) == []
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,15 +17,12 @@ from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import resolve
 from labharness.journal.chain import canonical
 from labharness.journal.reading import verify_file
-from labharness.lab import LabPlan
 from labharness.line import Line
 from labharness.work.capability import Capability, PartialResults, QueryResult
 from labharness.work.desk.closing import so_far
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.results import ResultLog, in_short, results
-from rig import Injection, Ran, cut
-
-Run = Callable[..., Ran]
+from rig import Injection, Run, cut
 
 NUMBER = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 TABLE = st.lists(st.lists(NUMBER, max_size=6), max_size=3)
@@ -151,17 +148,17 @@ def test_a_capability_that_makes_no_partial_results_loses_none(tmp_path: Path) -
 @pytest.mark.thorough
 @pytest.mark.parametrize("end", ["failed", "aborted"])
 def test_a_failure_in_the_raman_map_keeps_every_spectrum_taken_so_far(
-    short_plan: LabPlan, run_task: Run, end: str
+    run_task: Run, end: str
 ) -> None:
     fault = (Injection("characterisation", 300.0, cut("spectrometer")),)
     if end == "failed":
-        ran = run_task(short_plan, inject=fault)
+        ran = run_task(inject=fault)
         assert (ran.type, ran.body["error_details"]["phase"]) == ("task_failed", "characterisation")
         spectra = ran.body["partial_outputs"]["spectra"]
         assert ran.body["partial_outputs"]["growth_log"][-1]["phase"] == "characterisation"
         listed = ran.body["artifacts"]
     else:
-        ran = run_task(short_plan, abort=("characterisation", 300.0))
+        ran = run_task(abort=("characterisation", 300.0))
         assert ran.body["data"]["final_state"] == "ABORTED"
         listed = ran.body["data"]["artifacts"]
         spectra = None

@@ -26,9 +26,7 @@ from labharness.safety.guard import Latch
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.resuming import NotResumable, Resumption, look_up, way_on
 from labharness.work.plan import Instruction, InstructionSet, ResumePoint
-from rig import EXAMPLE, SAFE_TABLE, SHORT_LINE, Injection, as_submit, cut, submission
-
-ANNEALING = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "annealing_furnace" / "lab.toml"
+from rig import EXAMPLE, LABS, SAFE_TABLE, SHORT_LINE, Injection, as_submit, cut, submission
 
 
 def hottest_c(journal: Path) -> float:
@@ -290,6 +288,7 @@ def test_the_way_on_that_is_told_is_one_that_was_tried(facts: LabFacts, tmp_path
     assert way_on(heated.written().path, facts) is None
 
 
+ANNEALING = LABS / "annealing_furnace" / "lab.toml"
 REFUSED: Mapping[str, tuple[dict[str, Any], str, str]] = {
     "session": ({"session_id": "session-2"}, "invalid_input", "not that of session session-2"),
     "checkpoint": ({"checkpoint_id": "ckpt-009"}, "invalid_input", "made: ckpt-001"),

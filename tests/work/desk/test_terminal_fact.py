@@ -1,22 +1,21 @@
 """Whatever breaks on the way of a request, it ends in one terminal message that is on record."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import read
-from labharness.lab import LabPlan, read_lab
+from labharness.lab import read_lab
 from labharness.work.capability import Answer
 from labharness.work.capability.iv_curve import IvCurve
 from labharness.work.desk.folder import JOURNAL_NAME
-from rig import HERE, SOON, Ran, as_submit
+from rig import HERE, SOON, Ran, Run, as_submit
 
-Run = Callable[..., Ran]
-IV_BENCH = HERE.parent / "envelopes/labharness_envelopes/labs/iv_bench/lab.toml"
+IV = HERE.parent / "envelopes/labharness_envelopes/labs/iv_bench/lab.toml"
 IV_EXAMPLE = HERE.parent / "examples" / "iv-curve.json"
 DESK = "labharness.work.desk"
 BEFORE = {
@@ -90,18 +89,17 @@ def terminal(ran: Ran) -> dict[str, Any]:
 
 
 def safe(ran: Ran) -> None:
-    assert ran.lab.simulated is not None
-    truth = ran.lab.simulated.plant.truth()
+    truth = simulated_of(ran.lab).plant.truth()
     assert (truth["furnace_heating"], truth["hydrogen_sccm"]) == (False, 0.0)
 
 
 @pytest.mark.promise(57)
 @pytest.mark.parametrize("place", BEFORE.values(), ids=BEFORE)
 def test_what_breaks_before_the_task_is_accepted_rejects_it(
-    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch, place: str
+    run_task: Run, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     break_once(monkeypatch, place)
-    ran = run_task(short_plan)
+    ran = run_task()
     assert (ran.type, terminal(ran)["type"]) == ("task_rejected", "task_rejected")
     assert ran.body["reason_code"] == "resource_unavailable"
     assert "nobody foresaw it" in ran.body["reason_message"]
@@ -111,10 +109,10 @@ def test_what_breaks_before_the_task_is_accepted_rejects_it(
 @pytest.mark.promise(57)
 @pytest.mark.parametrize("place", WITHIN.values(), ids=WITHIN)
 def test_what_breaks_in_a_run_fails_it_with_the_line_safe(
-    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch, place: str
+    run_task: Run, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     break_once(monkeypatch, place)
-    ran = run_task(short_plan)
+    ran = run_task()
     assert (ran.type, terminal(ran)["type"]) == ("task_failed", "task_failed")
     assert ran.body["error_code"] == "internal_error"
     assert "nobody foresaw it" in ran.body["error_message"]
@@ -134,17 +132,17 @@ def test_an_answer_that_no_message_can_hold_fails_the_task(
         return replace(found, outputs={**found.outputs, "points": value})
 
     monkeypatch.setattr(IvCurve, "answer", lies)
-    ran = run_task(read_lab(IV_BENCH), as_submit(json.loads(IV_EXAMPLE.read_text("utf-8"))))
+    ran = run_task(read_lab(IV), as_submit(json.loads(IV_EXAMPLE.read_text("utf-8"))))
     assert (ran.type, terminal(ran)["type"]) == ("task_failed", "task_failed")
     assert ran.body["error_code"] == "internal_error"
 
 
 @pytest.mark.promise(57)
 def test_an_abort_on_whose_way_something_breaks_stays_an_abort(
-    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
+    run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_once(monkeypatch, LATE["settle"])
-    ran = run_task(short_plan, abort=SOON)
+    ran = run_task(abort=SOON)
     assert (ran.type, terminal(ran)["type"]) == ("event", "event")
     assert ran.body["data"]["final_state"] == "ABORTED"
     assert "nobody foresaw it" in str(ran.body["data"]["warnings"])

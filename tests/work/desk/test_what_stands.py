@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import ROOT, say
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -42,11 +43,10 @@ def left(values: dict[str, float]) -> Callable[[Lab], None]:
     """Let values stand in the simulated instruments from before."""
 
     def stand(lab: Lab) -> None:
-        assert lab.simulated is not None
         for channel, value in values.items():
             name, _, own = channel.partition(".")
             for request in lab.plan.by_name[name].driver.write(own, value):
-                lab.simulated.faces[name].receive(request.frame)
+                simulated_of(lab).faces[name].receive(request.frame)
 
     return stand
 

@@ -22,9 +22,8 @@ from labharness.work.capability.document_analysis import supervised
 from labharness.work.capability.document_analysis.source import NotFetched
 from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.closing import unfit
-from rig import HERE, as_submit
+from rig import HERE, SHIPPED, as_submit
 
-LAB = HERE.parent / "envelopes" / "labharness_envelopes" / "labs" / "cvd_mos2" / "lab.toml"
 EXAMPLE = HERE.parent / "examples" / "document-analysis.json"
 FOUND: Mapping[str, Any] = {"findings": [], "growth": None, "sections": 1}
 SLOW = "import time; time.sleep(50)"
@@ -34,7 +33,7 @@ def run_of(folder: Path, **changes: Any) -> TaskRun:
     """Return a run of the example, with other values of its payload."""
     body = json.loads(EXAMPLE.read_text("utf-8"))
     body["payload"] |= changes
-    plan = replace(read_lab(LAB), state_dir=folder / "state")
+    plan = replace(read_lab(SHIPPED), state_dir=folder / "state")
     told: list[str] = []
     return TaskRun(
         plan,
@@ -233,7 +232,7 @@ def test_a_name_of_a_higher_minor_version_is_warned_of_and_the_task_runs(tmp_pat
     body["payload"] |= {"x_mood": "calm"}
     body["payload"]["inputs"] |= {"x_depth": 2}
     for version, kind in (("1.0", "task_rejected"), ("1.7", "task_completed")):
-        plan = replace(read_lab(LAB), state_dir=tmp_path / version / "state")
+        plan = replace(read_lab(SHIPPED), state_dir=tmp_path / version / "state")
         submit = as_submit({**body, "hcp_version": version})
         run = TaskRun(
             plan,
