@@ -27,8 +27,8 @@ AT_THE_BROKER = (
     ),
     PlantedBug(
         "message that is parsed however deep it nests",
-        "labharness.protocols.hcp.codec:_bounded",
-        "depth > DEPTH_MAX",
+        "labharness.protocols.strict_json:check_bounds",
+        "depth > depth_max",
         "False",
         FATE,
         promise=66,

@@ -11,6 +11,7 @@ from planted_bug import PlantedBug
 from planted_callers import TO_CALLERS
 from planted_commands import OF_COMMANDS
 from planted_confidential import OF_CONFIDENTIAL_DATA
+from planted_dialogue import IN_A_DIALOGUE
 from planted_documents import IN_DOCUMENTS
 from planted_doors import AT_THE_OTHER_DOORS
 from planted_envelopes import IN_THE_ENVELOPES
@@ -39,6 +40,7 @@ __all__ = ["PlantedBug"]  # passed on
 PLANTED = (
     *OF_COMMANDS,
     *OF_CONFIDENTIAL_DATA,
+    *IN_A_DIALOGUE,
     *IN_DOCUMENTS,
     *IN_THE_ENVELOPES,
     *IN_THE_GATE,
