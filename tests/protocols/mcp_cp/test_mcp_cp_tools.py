@@ -162,6 +162,7 @@ CAMERA = SupportedTool("camera", "1.2.0", ("photo", "video"))
         (AskedTool("camera"), None),
         (AskedTool("camera", "1.2", ("photo",)), None),
         (AskedTool("camera", "1.1.9"), None),
+        (AskedTool("camera", "1.2.0.0"), None),
         (AskedTool("camera", "1.10"), "VERSION_TOO_LOW"),
         (AskedTool("camera", "2"), "VERSION_TOO_LOW"),
         (AskedTool("camera", None, ("photo", "ar")), "CAPABILITY_MISSING"),
