@@ -13,8 +13,8 @@ BUGS = (
     ),
     PlantedBug(
         "message that is parsed however deep it nests",
-        "labharness.protocols.hcp.codec:_bounded",
-        "depth > DEPTH_MAX",
+        "labharness.protocols.strict_json:check_bounds",
+        "depth > depth_max",
         "False",
         "test_a_hostile_message_has_a_fate",
     ),

@@ -21,6 +21,7 @@ from labharness.protocols.hcp.asyncapi import asyncapi
 from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.protocols.hcp.messages import EVENT_DATA
 from labharness.protocols.hcp.schemas import KINDS, message_schemas
+from labharness.protocols.mcp_cp.messages import CONTENTS
 from rig import EXAMPLE, IV
 
 SCHEMAS = message_schemas()
@@ -276,7 +277,7 @@ def messages(operation: dict[str, Any]) -> set[str]:
 
 def test_the_command_lists_prints_and_writes_each_document(tmp_path: Path) -> None:
     names = say("schema").out.split()
-    assert names == [*KINDS, "asyncapi"] == list(DOCUMENTS)
+    assert names == [*KINDS, "asyncapi", *CONTENTS] == list(DOCUMENTS)
     assert json.loads(say("schema", "event").out) == SCHEMAS["event"]
     said = say("schema", "--out", tmp_path / "new" / "folder")
     assert said.code == 0

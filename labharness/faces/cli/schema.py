@@ -1,14 +1,16 @@
-"""``labharness schema``: the JSON Schemas of HCP's messages, and the AsyncAPI document of a lab."""
+"""``labharness schema``: JSON Schemas of HCP's and MCP-CP's messages, and the AsyncAPI document."""
 
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from labharness.faces.cli.show import BadUse, looking, say, say_each, write_whole
+from labharness.protocols.hcp import schemas as hcp
 from labharness.protocols.hcp.asyncapi import asyncapi
-from labharness.protocols.hcp.schemas import KINDS, message_schema
+from labharness.protocols.mcp_cp import schemas as mcp_cp
 
 ASYNCAPI: Final = "asyncapi"
 
@@ -32,8 +34,9 @@ def schema(chosen: argparse.Namespace) -> None:
 
 
 DOCUMENTS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
-    **{kind: lambda kind=kind: message_schema(kind) for kind in KINDS},  # type: ignore[misc]  # each its own
+    **{kind: partial(hcp.message_schema, kind) for kind in hcp.KINDS},
     ASYNCAPI: asyncapi,
+    **{kind: partial(mcp_cp.message_schema, kind) for kind in mcp_cp.KINDS},
 }
 
 

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final, Literal, NoReturn, get_args
 
 from pydantic import ValidationError
@@ -13,8 +12,10 @@ from pydantic_core import ErrorDetails
 from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.protocols.hcp.messages import CALLERS, PAYLOADS, Payload, TaskSubmit
-from labharness.protocols.hcp.numbers import value_fault
 from labharness.protocols.hcp.terms import Rejected, Submission
+from labharness.protocols.json_numbers import value_fault
+from labharness.protocols.strict_json import NotJson, check_bounds, json_object
+from labharness.protocols.timestamps import moment_of
 
 HCP_VERSION: Final = "1.0"
 """The version that we write. Other minor versions are read too, because unknown fields are kept."""
@@ -41,11 +42,6 @@ ID_CHARACTERS: Final = (1, 128)
 VERSIONS: Final = rf"{HCP_VERSION.partition('.')[0]}\.(?:0|[1-9][0-9]{{0,3}})"
 """The versions that are read, as a regular expression of the whole text."""
 
-TIMESTAMPS: Final = (
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|\+00:00)"
-)
-"""ISO 8601 in UTC, as a regular expression of the whole text (ruling 24)."""
-
 SESSION_OF: Final[Mapping[str, tuple[bool, bool]]] = {
     kind: (kind in ("task_submit", "task_rejected"), kind != "task_submit")
     for kind in get_args(MessageType)
@@ -54,7 +50,6 @@ SESSION_OF: Final[Mapping[str, tuple[bool, bool]]] = {
 
 _FIELDS: Final = ("hcp_version", "message_id", "timestamp", "session_id", "type", "payload")
 _VERSION: Final = re.compile(VERSIONS)
-_TIMESTAMP: Final = re.compile(TIMESTAMPS)
 _WANTED: Final[Mapping[str, str]] = {  # pydantic's error types of payloads
     "dict_type": "an object",
     "float_type": "a number",
@@ -66,8 +61,6 @@ _WANTED: Final[Mapping[str, str]] = {  # pydantic's error types of payloads
 }
 _SHOWN_MAX: Final = 80  # characters of a value shown in an error
 _CALLER: Final = re.compile(CALLERS)
-# Each string, closed or not, is skipped in one match and each byte is read once; brackets remain.
-_BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 class NotHcp(CodedError, ValueError, code="not_hcp", usage=True):
@@ -127,7 +120,11 @@ def decode(data: bytes) -> HcpMessage:
         NotHcp: The bytes are not JSON, too large or too deep, or the envelope is invalid.
         BadPayload: The envelope is valid, the payload is not.
     """
-    body = _object(data)
+    # NaN and infinities pass here: an invalid payload is answered, not dead-lettered.
+    try:
+        body = json_object(data, MESSAGE_BYTES_MAX, DEPTH_MAX)
+    except NotJson as error:
+        raise NotHcp(str(error)) from error
     envelope = _envelope(body)
     fault = value_fault(
         {name: value for name, value in body.items() if name != "payload"}, "envelope"
@@ -179,7 +176,10 @@ def _encoded(message: HcpMessage) -> bytes:
         data = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
         raise NotHcp("message.unwritten", type=message.type, error=str(error)) from error
-    _bounded(data)
+    try:
+        check_bounds(data, MESSAGE_BYTES_MAX, DEPTH_MAX)
+    except NotJson as error:
+        raise NotHcp(str(error)) from error
     _envelope(whole)
     return data
 
@@ -213,51 +213,6 @@ def submission_of(payload: TaskSubmit) -> Submission:
     )
 
 
-def _bounded(data: bytes) -> None:
-    if len(data) > MESSAGE_BYTES_MAX:
-        raise NotHcp("message.bytes", bytes=len(data), most=MESSAGE_BYTES_MAX)
-    if data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
-        return
-    depth = 0
-    for token in _BRACKETS.finditer(data):
-        first = token[0][:1]
-        if first in b"[{":
-            depth += 1
-            if depth > DEPTH_MAX:
-                raise NotHcp("message.deep", most=DEPTH_MAX)
-        elif first in b"]}":
-            depth -= 1
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    _bounded(data)
-    try:
-        text = data.decode("utf-8")
-        # NaN and infinities pass here: an invalid payload is answered, not dead-lettered.
-        body = json.loads(text, object_pairs_hook=_distinct_keys)
-        if "\\u" in text:
-            # Half of a surrogate pair, escaped, is valid JSON but cannot be written as UTF-8.
-            json.dumps(body, ensure_ascii=False).encode("utf-8")
-    except NotHcp:
-        raise
-    except ValueError as error:
-        raise NotHcp("message.json", error=str(error)) from error
-    if not isinstance(body, dict):
-        raise NotHcp("message.object", found=type(body).__name__)
-    return body
-
-
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise NotHcp("message.twice", name=name[:80])
-            seen.add(name)
-    return found
-
-
 def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
     version = body.get("hcp_version")
     if not (isinstance(version, str) and _VERSION.fullmatch(version)):
@@ -270,7 +225,7 @@ def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
     if not (isinstance(message_id, str) and _is_id(message_id)):
         _refuse("message_id", message_id, "a text of 1 to 128 characters")
     timestamp = body.get("timestamp")
-    if not (isinstance(timestamp, str) and _is_timestamp(timestamp)):
+    if not (isinstance(timestamp, str) and moment_of(timestamp)):
         _refuse("timestamp", timestamp, "ISO 8601 in UTC, as 2025-01-15T08:30:00.000Z")
     session_id = body.get("session_id")
     null, text = SESSION_OF[known]
@@ -300,16 +255,6 @@ def _is_id(text: str) -> bool:
 
 def _minor(version: str) -> int:
     return int(version.partition(".")[2])
-
-
-def _is_timestamp(text: str) -> bool:
-    if not _TIMESTAMP.fullmatch(text):
-        return False
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _in_words(fault: ErrorDetails) -> str:

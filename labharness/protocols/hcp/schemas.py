@@ -12,7 +12,6 @@ from labharness.protocols.hcp.codec import (
     ID_CHARACTERS,
     MESSAGE_BYTES_MAX,
     SESSION_OF,
-    TIMESTAMPS,
     VERSIONS,
     MessageType,
 )
@@ -23,11 +22,11 @@ from labharness.protocols.hcp.messages import (
     PAYLOADS,
     Payload,
 )
-from labharness.protocols.hcp.numbers import INTEGER_MAX
 from labharness.protocols.hcp.session import STATES
 from labharness.protocols.hcp.terms import DATA_CLASSES, PRIORITIES, REASON_CODES
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+from labharness.protocols.json_numbers import INTEGER_MAX
+from labharness.protocols.json_schemas import DIALECT, plain
+from labharness.protocols.timestamps import TIMESTAMPS
 
 KINDS: Final[tuple[MessageType, ...]] = get_args(MessageType)
 """The types of message."""
@@ -104,28 +103,7 @@ def _payload(kind: MessageType) -> tuple[dict[str, Any], dict[str, Any]]:
 def _of_model(model: type[Payload]) -> tuple[dict[str, Any], dict[str, Any]]:
     schema = model.model_json_schema(by_alias=True)
     parts = schema.pop("$defs", {})
-    return _plain(schema), {name: _plain(each) for name, each in parts.items()}
-
-
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without the names of our types, and with the bound of every integer."""
-    found = {name: each for name, each in schema.items() if name not in NOT_TOLD}
-    if found.get("type") == "integer":
-        found = {"minimum": -INTEGER_MAX, "maximum": INTEGER_MAX, **found}
-    for name in ("additionalProperties", "items"):
-        if isinstance(found.get(name), Mapping):
-            found[name] = _plain(found[name])
-    if "anyOf" in found:
-        found["anyOf"] = [_plain(each) for each in found["anyOf"]]
-    if "properties" in found:
-        found["properties"] = {
-            name: _named(name, _plain(each)) for name, each in found["properties"].items()
-        }
-    return found
-
-
-NOT_TOLD: Final = ("title", "default", "description")
-"""Keys that speak of our types, and not of the message."""
+    return plain(schema, _named), {name: plain(each, _named) for name, each in parts.items()}
 
 
 def _named(name: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
-from labharness.protocols.hcp.numbers import PLACE_CHARACTERS, value_fault
+from labharness.protocols.json_numbers import PLACE_CHARACTERS, value_fault
 
 SCHEMA_DEPTH_MAX: Final = 24
 """Nesting of a schema that a caller sends; the meta-schema costs many frames a level."""

@@ -145,8 +145,9 @@ def _bare(template: str) -> str:
     return "".join(text for text, *_ in string.Formatter().parse(template))
 
 
-READS_CHINESE = (  # headings of tables, sentences of documents, words of an intent
+READS_CHINESE = (  # headings of tables, sentences of documents, words of an intent or a protocol
     "labharness/analysis/formats/",
+    "labharness/protocols/mcp_cp/messages.py",
     "labharness/work/capability/cvd/answer.py",
     "labharness/work/capability/document_analysis/",
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from labharness.protocols.hcp.numbers import value_fault
+from labharness.protocols.json_numbers import value_fault
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.work.admission.schemas import (
     KEPT_CHARACTERS_MAX,
