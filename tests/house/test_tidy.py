@@ -31,7 +31,7 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "journal": 1585,
     "lab": 9405,
     "line": 2695,
-    "protocols": 970,
+    "protocols": 1205,  # the language of conditions (MCP-CP 6.2)
     "safety": 4485,
     "work": 10105,
 }
