@@ -25,6 +25,7 @@ from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
 from planted_retention import OF_RETENTION
 from planted_rights import IN_THE_RIGHTS
+from planted_sets import IN_INSTRUCTION_SETS
 from planted_spectra import IN_SPECTRA
 from planted_stored import IN_STORED_SPECTRA
 from planted_tasks import IN_THE_TASKS
@@ -50,6 +51,7 @@ PLANTED = (
     *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
+    *IN_INSTRUCTION_SETS,
     *IN_SPECTRA,
     *IN_STORED_SPECTRA,
     *IN_THE_TASKS,

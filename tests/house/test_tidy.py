@@ -29,11 +29,11 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "faces": 11100,
     "instruments": 3040,
     "journal": 1585,
-    "lab": 9405,
+    "lab": 9410,  # the plan of a task without its flight
     "line": 2695,
     "protocols": 1205,  # the language of conditions (MCP-CP 6.2)
     "safety": 4485,
-    "work": 10105,
+    "work": 10905,  # any set of instructions: modes, conditions, recovery, loops, drawings
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14

@@ -10,7 +10,6 @@ import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.metadata import EntryPoint
 from typing import Any, Final, NamedTuple
 
 from labharness.core.vocabulary.spelling import did_you_mean
@@ -200,15 +199,15 @@ def _paths(part: _Part) -> Iterator[tuple[str, ...]]:
 
 
 @cache
-def _added() -> Mapping[str, EntryPoint]:
-    """Return the functions that are installed beside the two of MCP-CP.
+def _added() -> Mapping[str, Any]:
+    """Return the entry points of functions beside the two of MCP-CP.
 
     Raises:
         BadCondition: Two have one name.
     """
     from importlib.metadata import entry_points  # slow, and only asked for an unknown name
 
-    found: dict[str, EntryPoint] = {}
+    found: dict[str, Any] = {}
     for point in sorted(entry_points(group=FUNCTIONS), key=lambda each: each.value):
         if point.name in found or point.name in _TAKES:
             raise BadCondition("condition.doubled", name=point.name, where=point.value)
