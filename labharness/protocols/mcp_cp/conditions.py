@@ -22,7 +22,7 @@ DEPTH_MAX: Final = 32
 """Most levels of NOT, AND, OR and functions within each other."""
 
 EFFORT_MAX: Final = 100_000
-"""Most characters, array elements and names that one evaluation looks at: some ten milliseconds."""
+"""Most characters, array elements and names that one evaluation looks at: tens of milliseconds."""
 
 SHOWN_MAX: Final = 60
 """Longest part of a condition that a message repeats, in characters."""

@@ -72,6 +72,7 @@ class Drive:
         self.begins: list[str] = []
         self.ends: list[str] = []
         self.turns: list[Turn] = []
+        self.tripped: list[bool] = []
 
     def turn(self, *, tripped: bool = False) -> Turn:
         turn = next_turn(
@@ -80,6 +81,7 @@ class Drive:
         self._check(turn)
         self.records = turn.records
         self.turns.append(turn)
+        self.tripped.append(tripped)
         return turn
 
     def _check(self, turn: Turn) -> None:
@@ -213,10 +215,13 @@ def test_a_trip_ends_everything_at_once_and_nothing_is_recovered(
     drive = Drive(made(found, mode), {each.name: each.tries for each in found})
     drive.trips_after = begun_before
     drive.run()
-    if len(drive.begins) != begun_before:
+    before: Records = {}
+    for tripped, last in zip(drive.tripped, drive.turns, strict=True):
+        if tripped:
+            break
+        before = last.records
+    else:
         return  # it had ended before
-    before = drive.turns[-2].records if len(drive.turns) > 1 else {}
-    last = drive.turns[-1]
     assert last.over
     assert not last.ready
     for name, record in last.records.items():
@@ -272,9 +277,11 @@ def test_siblings_of_an_operation_that_failed_are_not_sent_unless_the_set_says_s
 
 
 def test_a_query_that_failed_keeps_no_operation_from_beginning() -> None:
-    steps = (one("look"), one("look_again", "look"), one("a", action="move"))
-    found = {"look": "FAILED", "look_again": "dependency", "a": "COMPLETED"}
-    assert statuses(InstructionSet(steps, PARALLEL), look="broken") == found
+    plan = InstructionSet((one("look"), one("a", action="move")), PARALLEL)
+    records = {**at_first(plan)}
+    records["look"] = replace(records["look"], status=Status.FAILED)
+    (ready,) = next_turn(plan, records, ACTIONS, 0.0, started_s=0.0).ready
+    assert ready.instruction.instruction_id == "a"
 
 
 def test_an_operation_between_two_attempts_is_not_sent_after_its_sibling_has_failed() -> None:
@@ -284,6 +291,14 @@ def test_an_operation_between_two_attempts_is_not_sent_after_its_sibling_has_fai
     assert drive.run() == {"a": "FAILED", "b": "FAILED"}
     assert drive.begins == ["a", "b"]
     assert drive.records["a"].error == "refused"
+
+
+def test_a_failure_of_this_moment_keeps_the_next_operation_from_beginning() -> None:
+    kept = Recovery(Retry(attempts=5, delay=9.0))
+    speaks = one("c", "b", action="move", condition="dependencies.b.status == 'FAILED'")
+    steps = (one("a", action="move", recovery=kept), one("b", action="move"), speaks)
+    drive = Drive(InstructionSet(steps, PARALLEL), {"a": ("refused",) * 5, "b": ("broken",)})
+    assert drive.run() == {"a": "FAILED", "b": "FAILED", "c": "SKIPPED"}
 
 
 def test_all_operations_that_might_begin_are_offered_for_judging_and_one_begins() -> None:
@@ -314,6 +329,7 @@ def test_an_operation_that_was_refused_may_be_tried_again() -> None:
     )
     drive.run()
     assert drive.records["a"].recovered == "retry"
+    assert drive.records["a"].started_s == 0.0
     assert drive.now_s == pytest.approx(2.0 + 6.0, abs=0.1)  # the pauses grow
 
 
@@ -394,6 +410,17 @@ def test_what_cannot_be_decided_is_held_while_others_run_and_then_fails_with_its
     assert last.records["lost"].error == turn.held["lost"]
 
 
+def test_what_is_held_stays_so_while_anything_else_may_begin() -> None:
+    lost = one("lost", "a", condition="dependencies.a.result.m > 1")
+    plan = InstructionSet((one("a"), lost, one("next", "a")), PARALLEL)
+    records = {**at_first(plan)}
+    records["a"] = after(begun(records["a"], 0.0), {"n": 1}, 0.0)
+    turn = next_turn(plan, records, ACTIONS, 0.0, started_s=0.0)
+    assert [each.instruction.instruction_id for each in turn.ready] == ["next"]
+    assert turn.held.keys() == {"lost"}
+    assert turn.records["lost"].status is Status.PENDING
+
+
 def test_data_of_a_dependency_is_filled_in_with_its_type() -> None:
     asked = {"n": "${dependencies.a.result.n}", "text": "n = ${results.a.result.n}"}
     plan = InstructionSet((one("a"), one("b", "a", action="strict", parameters=asked)))
@@ -404,9 +431,9 @@ def test_data_of_a_dependency_is_filled_in_with_its_type() -> None:
 
 
 @pytest.mark.promise(9)
-@pytest.mark.parametrize("value", [9.9, 20.1, True, "15", None])
+@pytest.mark.parametrize("value", [-0.1, 20.1, True, "15", None])
 def test_a_number_out_of_its_bounds_is_never_sent(value: object) -> None:
-    bounded = {"from": "${dependencies.a.result.n}", "min": 10, "max": 20.0}
+    bounded = {"from": "${dependencies.a.result.n}", "min": 0, "max": 20.0}
     plan = InstructionSet((one("a"), one("b", "a", action="move", parameters={"v": bounded})))
     first = next_turn(plan, at_first(plan), ACTIONS, 0.0, started_s=0.0)
 

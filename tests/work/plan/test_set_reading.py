@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from instruction_sets import CHAPTER_9_2, content, step
 from labharness.work.plan.actions import ActionSchema
 from labharness.work.plan.instructions import INSTRUCTIONS_MAX, ExecutionMode, InstructionKind
 from labharness.work.plan.recovery import BadInstruction, Otherwise
@@ -31,46 +32,8 @@ ACTIONS = {
     "GENERATE_REPORT": ActionSchema(InstructionKind.GENERATION, OBJECT),
     "CHOOSE": ActionSchema(InstructionKind.DECISION, OBJECT),
     "SET": ActionSchema(InstructionKind.OPERATION, SET),
+    "READ": ActionSchema(InstructionKind.QUERY, SET),
 }
-
-
-def step(name: str, *needs: str, action: str = "QUERY_DATA", **more: Any) -> dict[str, Any]:
-    return {"instructionId": name, "action": action, "dependencies": list(needs), **more}
-
-
-def content(*steps: dict[str, Any], mode: str = "SEQUENTIAL", **more: Any) -> dict[str, Any]:
-    return {"instructions": list(steps), "executionMode": mode, **more}
-
-
-CHAPTER_9_2 = content(
-    {"instructionId": "inst_101", "action": "QUERY_DATA", "parameters": {"limit": 1000}},
-    step(
-        "inst_102",
-        "inst_101",
-        action="PROCESS_DATA",
-        parameters={"data": "${dependencies.inst_101.result.data}"},
-        condition="dependencies.inst_101.status == 'COMPLETED'",
-    ),
-    step(
-        "inst_103",
-        "inst_102",
-        action="ANALYZE_TREND",
-        parameters={"points": "${dependencies.inst_102.result.processed_data}", "timeRange": "30d"},
-        condition="dependencies.inst_102.status == 'COMPLETED'",
-    ),
-    step(
-        "inst_104",
-        *("inst_101", "inst_102", "inst_103"),
-        action="GENERATE_REPORT",
-        parameters={
-            "rawData": "${dependencies.inst_101.result.data}",
-            "processedData": "${dependencies.inst_102.result.processed_data}",
-            "analysis": "${dependencies.inst_103.result.analysis}",
-        },
-        condition="dependencies.inst_103.status == 'COMPLETED'",
-    ),
-    timeout=120,
-)
 
 
 def test_the_set_of_chapter_9_is_read_and_written_as_it_was() -> None:
@@ -181,6 +144,10 @@ OUT: dict[str, Any] = {"from": "${dependencies.a.result.n}", "min": 100, "max": 
                 step("b", "a", action="ANALYZE_TREND", parameters={"points": "n" + REF}),
             ),
             "is not of type 'array'",
+        ),
+        (
+            content(step("a"), step("b", "a", action="READ", parameters={"channel": REF})),
+            "'value' is a required",
         ),
         (content(step("a", recovery={"retry": {"attempts": 11}})), "Expected `int` <= 10"),
         (content(step("a", recovery={"retry": {"attempts": 0}})), "Expected `int` >= 1"),

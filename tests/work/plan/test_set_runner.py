@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from instruction_sets import CHAPTER_9_2
 from labharness.core.clock import VirtualLoop, run
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.work.plan import FailureKind, Operations, RunningStep, Status
 from labharness.work.plan.actions import ActionSchema
-from labharness.work.plan.course import Ready, Records, Turn
+from labharness.work.plan.course import Ready, Records, Turn, status_of
 from labharness.work.plan.instructions import InstructionKind, InstructionSet
 from labharness.work.plan.recovery import BadInstruction
 from labharness.work.plan.set_reading import read_set
@@ -24,6 +25,7 @@ ACTIONS = {
     "trip": ActionSchema(InstructionKind.QUERY, ANY),
     "set": ActionSchema(InstructionKind.OPERATION, ANY),
     "two": ActionSchema(InstructionKind.OPERATION, ANY),
+    "hides": ActionSchema(InstructionKind.OPERATION, ANY),
 }
 
 
@@ -36,10 +38,12 @@ class Line:
 
     def __init__(self) -> None:
         self.sent: list[float] = []
-        self.held = 0.0
+        self.holds_s = 0.0
 
     async def perform(self, command: Command) -> Outcome:
         await asyncio.sleep(1.0)
+        if command.value < 0:
+            raise ConnectionError("no reply")
         refused = command.value > 100
         if not refused:
             self.sent.append(command.value)
@@ -50,7 +54,7 @@ class Line:
         return asyncio.get_running_loop().time()
 
     def held_s(self) -> float:
-        return self.held
+        return min(self.now_s(), self.holds_s)
 
 
 async def wait(step: RunningStep) -> Mapping[str, Any]:
@@ -83,7 +87,23 @@ async def set_two(step: RunningStep) -> Mapping[str, Any]:
     return {}
 
 
-VERBS = {"wait": wait, "fail": fail, "silent": silent, "trip": trip, "set": set_one, "two": set_two}
+async def hide(step: RunningStep) -> Mapping[str, Any]:
+    try:
+        await step.perform("oven.setpoint", -1.0, "degC")
+    except ConnectionError:
+        raise step.failed("so it says", FailureKind.REFUSED) from None
+    return {}
+
+
+VERBS = {
+    "hides": hide,
+    "wait": wait,
+    "fail": fail,
+    "silent": silent,
+    "trip": trip,
+    "set": set_one,
+    "two": set_two,
+}
 
 
 def plan(*steps: dict[str, Any], mode: str = "PARALLEL", **more: Any) -> InstructionSet:
@@ -94,8 +114,9 @@ def plan(*steps: dict[str, Any], mode: str = "PARALLEL", **more: Any) -> Instruc
 class Ran:
     """A set that was carried out: its records, its line, and how long it took."""
 
-    def __init__(self, what: InstructionSet, **more: Any) -> None:
+    def __init__(self, what: InstructionSet, holds_s: float = 0.0, **more: Any) -> None:
         self.line, self.turns, self.error = Line(), list[Turn](), None
+        self.line.holds_s = holds_s
         loop = VirtualLoop()
         begin_s = loop.time()
 
@@ -190,12 +211,23 @@ def test_what_fails_is_recovered_as_it_declares() -> None:
 def test_the_time_of_an_instruction_and_of_the_set_is_enforced_on_what_does_not_look_at_it() -> (
     None
 ):
-    slow = {**act("wait", s=99.0), "timeout": 3}
+    slow = {**act("wait", s=10.0), "timeout": 3}
     ran = Ran(plan(slow, act("wait", s=50.0), act("wait", "i1"), timeout=20))
     assert ran.statuses() == ["TIMEOUT", "TIMEOUT", "timeout"]
     assert ran.records["i0"].ended_s == pytest.approx((ran.records["i0"].started_s or 0) + 3)
     assert ran.took_s == pytest.approx(20.0, abs=0.01)
     assert ran.left == []
+
+
+def test_time_for_which_the_line_is_held_counts_for_no_timeout() -> None:
+    slow = {**act("wait", s=12.0), "timeout": 3}
+    assert Ran(plan(slow), holds_s=10.0).statuses() == ["COMPLETED"]
+    assert Ran(plan(slow), holds_s=8.0).statuses() == ["TIMEOUT"]
+
+
+def test_a_command_whose_end_is_not_known_counts_as_sent() -> None:
+    ran = Ran(plan(act("hides", recovery={"retry": {"attempts": 3}})))
+    assert ran.records["i0"].attempts == 1
 
 
 def test_the_result_of_one_is_an_input_of_the_next_and_a_condition_decides() -> None:
@@ -237,3 +269,27 @@ def test_an_action_without_a_verb_is_refused_also_as_a_fall_back() -> None:
 
 async def _made(what: InstructionSet, line: Any, verbs: Any) -> None:
     SetRunner(what, line, verbs, ACTIONS)
+
+
+def test_the_instructions_of_chapter_9_run_to_their_report() -> None:
+    actions = ("QUERY_DATA", "PROCESS_DATA", "ANALYZE_TREND", "GENERATE_REPORT")
+    gives = dict(zip(actions, ("data", "processed_data", "analysis", "report"), strict=True))
+    kinds = {each: ActionSchema(InstructionKind.ANALYSIS, ANY) for each in actions}
+    asked: list[Mapping[str, Any]] = []
+
+    async def verb(step: RunningStep) -> Mapping[str, Any]:
+        asked.append(step.parameters)
+        return {gives[step.instruction.action]: [step.instruction.instruction_id]}
+
+    async def carry_out() -> Records:
+        line: Any = Line()
+        what = read_set(CHAPTER_9_2, kinds)
+        return await SetRunner(what, line, dict.fromkeys(actions, verb), kinds).run()
+
+    records = run(carry_out(), VirtualLoop())
+    assert status_of(records) is Status.COMPLETED
+    assert asked[-1] == {
+        "rawData": ["inst_101"],
+        "processedData": ["inst_102"],
+        "analysis": ["inst_103"],
+    }
