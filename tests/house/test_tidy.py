@@ -26,14 +26,14 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "analysis": 5825,
     "chaos": 1505,
     "core": 1985,
-    "faces": 11055,
+    "faces": 11065,  # plan --draw
     "instruments": 3025,
     "journal": 1575,
-    "lab": 9325,
+    "lab": 9330,  # the plan of a task without its flight
     "line": 2680,
-    "protocols": 1870,  # MCP-CP whole: eleven messages, tools, contexts, schemas
+    "protocols": 2085,  # MCP-CP: eleven messages, tools, contexts, schemas, conditions
     "safety": 4460,
-    "work": 10030,
+    "work": 10830,  # any set of instructions: modes, conditions, recovery, loops, drawings
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14

@@ -20,25 +20,31 @@ from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
 from labharness.lab.config.lab_facts import lab_facts_of, policy_faults
-from labharness.lab.wiring.preflight import Forecast, forecast
+from labharness.lab.wiring.preflight import Forecast, forecast, instructions_of
 from labharness.protocols.hcp.codec import BadPayload
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.callers import Caller
 from labharness.work.desk.explained import Explained, explained
 from labharness.work.desk.facts import facts_for
+from labharness.work.plan import InstructionSet
+from labharness.work.plan.drawing import DRAWINGS
 
 
 def plan(chosen: argparse.Namespace) -> int:
-    """Fly one task; return the exit code that its submission would begin with."""
+    """Fly one task, or draw its plan; return the exit code that its submission would begin with."""
     try:
         _, payload = read_submit(Path(chosen.task))
-        found = forecast(chosen_lab(chosen.lab), payload)
+        lab = chosen_lab(chosen.lab)
+        found = instructions_of(lab, payload) if chosen.draw else forecast(lab, payload)
     except BadPayload as why:
         return _rejected(why.rejected())
     except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files
         raise CommandFailed("cli.cannot_fly", why=str(why)) from None
     if isinstance(found, Rejected):
         return _rejected(found)
+    if isinstance(found, InstructionSet):
+        say_each(DRAWINGS[chosen.draw](found))
+        return EXIT_COMPLETED
     if found.unknown:
         warn(found.unknown)
     prediction = found.prediction.to_json()

@@ -60,7 +60,10 @@ OPERATIONS = (
         TASK,
         LAB,
         flag("--dry-run", "changes nothing: a plan is always a dry run"),
-        flag("--json", "print the prediction as JSON"),
+        (
+            flag("--json", "print the prediction as JSON"),
+            choice("--draw", ("text", "mermaid"), "print the graph of the instructions", None),
+        ),
         group="first",
         kind="propose",
     ),

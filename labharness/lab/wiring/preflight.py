@@ -382,6 +382,17 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
         return run(main(Path(folder)), loop)
 
 
+def instructions_of(plan: LabPlan, payload: TaskSubmit) -> InstructionSet | Rejected:
+    """Return the plan of a task, or the reason that it would be rejected; nothing is flown."""
+    found = referred(plan, payload, Path("runs").absolute())
+    if isinstance(found, Rejected):
+        return found
+    facts = facts_for(lab_facts_of(plan), found)
+    admitting = Admitting(facts=facts, envelope=plan.envelope, utc=wall_clock_utc)
+    weighed = admitting.weigh(found)
+    return weighed if isinstance(weighed, Rejected) else weighed.planned.instructions
+
+
 async def _foreseen(
     admitting: Admitting, payload: TaskSubmit, unknown: str = ""
 ) -> Forecast | Rejected:

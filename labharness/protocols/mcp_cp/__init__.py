@@ -1,1 +1,1 @@
-"""MCP-CP messages, tool calls and context state. Nothing is built here yet."""
+"""MCP-CP messages, tools, contexts and conditions, without I/O; nothing serves them yet."""

@@ -2,48 +2,18 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 from labharness.core.vocabulary.texts import Text
 from labharness.work.plan.instructions import (
-    BadInstruction,
     Instruction,
     InstructionSet,
     resolve,
 )
 from labharness.work.plan.operations import Operations
+from labharness.work.plan.records import Status, StepRecord
+from labharness.work.plan.recovery import BadInstruction
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
-
-
-class Status(StrEnum):
-    """State of an instruction (MCP-CP 5.4)."""
-
-    PENDING = "PENDING"
-    RUNNING = "RUNNING"
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-    SKIPPED = "SKIPPED"
-    TIMEOUT = "TIMEOUT"
-
-
-@dataclass(frozen=True, slots=True)
-class StepRecord:
-    """State and result of one instruction.
-
-    Attributes:
-        started_s: Lab time; None until it is started.
-        ended_s: Lab time; None until it has ended.
-        result: The result of its verb.
-        error: Why it failed.
-    """
-
-    instruction: Instruction
-    status: Status = Status.PENDING
-    started_s: float | None = None
-    ended_s: float | None = None
-    result: Mapping[str, Any] | None = None
-    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +35,9 @@ class Progress:
 
 @dataclass(eq=False)
 class Executor:
-    """Carries out an instruction set in its order, each step within its time.
+    """Carries out the chain of a capability in its order, each step within its time.
+
+    A set with conditions, recovery or another mode is `SetRunner`'s.
 
     Attributes:
         instructions: The plan.
@@ -77,7 +49,7 @@ class Executor:
             go on.
 
     Raises:
-        BadInstruction: An action has no verb.
+        BadInstruction: An action has no verb, or the set is not a plain chain.
     """
 
     instructions: InstructionSet
@@ -88,6 +60,8 @@ class Executor:
     done: Sequence[StepRecord] = ()
 
     def __post_init__(self) -> None:
+        if not self.instructions.is_plain():
+            raise BadInstruction("instruction.not_plain")
         for each in self.instructions.instructions:
             if each.action not in self.verbs:
                 name, known = each.instruction_id, ", ".join(self.verbs)

@@ -11,17 +11,17 @@ from enum import StrEnum
 from typing import Any
 
 from labharness.core.vocabulary.digests import digest_of
-from labharness.core.vocabulary.texts import CodedError
+from labharness.core.vocabulary.texts import Text
+from labharness.protocols.mcp_cp.conditions import ROOTS, BadCondition, Condition, condition_of
+from labharness.work.plan.recovery import BadInstruction, Recovery
 
 INSTRUCTIONS_MAX = 10_000
 """Most instructions in one set."""
 
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-_REFERENCE = re.compile(r"\$\{dependencies\.([A-Za-z0-9_-]+)\.result((?:\.[A-Za-z0-9_-]+)*)\}")
-
-
-class BadInstruction(CodedError, ValueError, code="bad_instruction"):
-    """An instruction, or a set of them, that cannot be carried out; the message says why."""
+_REFERENCE = re.compile(r"\$\{(?:dependencies|results)\.([A-Za-z0-9_-]+)\.result((?:\.[\w-]+)*)\}")
+_BOUNDED = {"from", "min", "max"}
+"""The keys of a number that a reference fills in within bounds."""
 
 
 class InstructionKind(StrEnum):
@@ -32,6 +32,14 @@ class InstructionKind(StrEnum):
     GENERATION = "GENERATION"
     ANALYSIS = "ANALYSIS"
     DECISION = "DECISION"
+
+
+class ExecutionMode(StrEnum):
+    """The order of a set (MCP-CP 5.3)."""
+
+    SEQUENTIAL = "SEQUENTIAL"
+    PARALLEL = "PARALLEL"
+    CONDITIONAL = "CONDITIONAL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +87,11 @@ class Instruction:
         instruction_id: Its name in the set.
         action: The verb that carries it out.
         parameters: Input of the verb; a string may refer to a result that this one depends on,
-            as ``${dependencies.<id>.result.<path>}``.
+            as ``${dependencies.<id>.result.<path>}`` or ``${results.<id>.result.<path>}``, and
+            ``{"from": <such a string>, "min": ..., "max": ...}`` to a number within bounds.
         dependencies: Instructions that must be completed before.
+        condition: It is carried out only where this is true; ``""`` for always.
+        recovery: The ways on where it fails; ``None`` for none.
         timeout_s: Longest time it may take, in lab time.
         stage: The phase of the run it belongs to.
         description: One sentence for people.
@@ -89,7 +100,8 @@ class Instruction:
         checkpoint: Stated where a later run may go on after it.
 
     Raises:
-        BadInstruction: The id, the timeout or the parameters cannot be; the message says which.
+        BadInstruction: The id, the timeout, the parameters or the condition cannot be; the
+            message says which.
     """
 
     instruction_id: str
@@ -98,6 +110,8 @@ class Instruction:
     kind: InstructionKind = InstructionKind.OPERATION
     parameters: Mapping[str, Any] = field(default_factory=dict)
     dependencies: tuple[str, ...] = ()
+    condition: str = ""
+    recovery: Recovery | None = None
     stage: str = ""
     description: str = ""
     expected_s: float = 0.0
@@ -111,15 +125,31 @@ class Instruction:
         if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
             raise BadInstruction("instruction.timeout", name=name, timeout_s=self.timeout_s)
         try:
-            json.dumps(self.parameters, allow_nan=False)
+            json.dumps(self._filled(), allow_nan=False)
         except (TypeError, ValueError) as why:
             raise BadInstruction("instruction.not_json", name=name, why=str(why)) from None
         if strangers := self.references() - set(self.dependencies):
             raise BadInstruction("instruction.stranger", name=name, other=min(strangers))
+        try:
+            parsed = self.parsed_condition()
+        except BadCondition as why:
+            raise BadInstruction("instruction.condition", name=name, why=str(why)) from None
+        for path in () if parsed is None else parsed.paths:
+            if len(path) < 3 or path[0] not in ROOTS or path[1] not in self.dependencies:
+                raise BadInstruction("instruction.path", name=name, path=".".join(path))
 
     def references(self) -> set[str]:
         """Return the ids whose results the parameters refer to."""
-        return {name for name, _ in _REFERENCE.findall(json.dumps(self.parameters))}
+        return {name for name, _ in _REFERENCE.findall(json.dumps(self._filled()))}
+
+    def parsed_condition(self) -> Condition | None:
+        """Return its condition; ``None`` where it has none."""
+        return condition_of(self.condition) if self.condition else None
+
+    def _filled(self) -> tuple[Mapping[str, Any], ...]:
+        """Return all parameters in which references are filled in."""
+        other = self.recovery and self.recovery.fallback
+        return (self.parameters, *((other.parameters,) if other else ()))
 
     def to_json(self) -> dict[str, Any]:
         """Return the instruction in the words of MCP-CP; what it has no word for is metadata."""
@@ -128,7 +158,9 @@ class Instruction:
             "action": self.action,
             "parameters": dict(self.parameters),
             "dependencies": list(self.dependencies),
+            **({"condition": self.condition} if self.condition else {}),
             "timeout": self.timeout_s,
+            **({} if self.recovery is None else {"recovery": self.recovery.to_json()}),
             "metadata": {
                 "kind": self.kind.value,
                 "stage": self.stage,
@@ -146,16 +178,31 @@ class InstructionSet:
 
     Instructions that do not depend on each other keep the order they are given in.
 
+    Attributes:
+        mode: The order beside the dependencies.
+        timeout_s: Longest time of the whole set, in lab time; ``None`` for the sum of all.
+        goes_on: After an operation that failed, others that do not depend on it begin all the same
+            (ruling 28); not in SEQUENTIAL.
+
     Raises:
         BadInstruction: An id is there twice or is not there, or instructions wait for each other.
     """
 
     instructions: tuple[Instruction, ...]
+    mode: ExecutionMode = ExecutionMode.SEQUENTIAL
+    timeout_s: float | None = None
+    goes_on: bool = False
 
     def __post_init__(self) -> None:
         if len(self.instructions) > INSTRUCTIONS_MAX:
             count = len(self.instructions)
             raise BadInstruction("instruction.many", count=count, most=INSTRUCTIONS_MAX)
+        if self.timeout_s is not None and not (
+            math.isfinite(self.timeout_s) and self.timeout_s > 0
+        ):
+            raise BadInstruction("instruction.timeout", name="", timeout_s=self.timeout_s)
+        if self.goes_on and self.mode is ExecutionMode.SEQUENTIAL:
+            raise BadInstruction("instruction.goes_on")
         known: set[str] = set()
         for each in self.instructions:
             if each.instruction_id in known:
@@ -176,12 +223,25 @@ class InstructionSet:
                 raise BadInstruction("instruction.again", name=name, other=min(strangers))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of an MCP-CP instruction message; its timeout is the sum of all."""
+        """Return the content of an MCP-CP instruction message."""
         return {
             "instructions": [each.to_json() for each in self.instructions],
-            "executionMode": "SEQUENTIAL",
-            "timeout": sum(each.timeout_s for each in self.instructions),
+            "executionMode": self.mode.value,
+            "timeout": self.limit_s(),
+            **({"goesOn": True} if self.goes_on else {}),
         }
+
+    def limit_s(self) -> float:
+        """Return the longest time that the whole set may take."""
+        if self.timeout_s is not None:
+            return self.timeout_s
+        return sum(each.timeout_s for each in self.instructions)
+
+    def is_plain(self) -> bool:
+        """Return whether it is a chain that ends with its first failure, without conditions."""
+        return (self.mode, self.timeout_s) == (ExecutionMode.SEQUENTIAL, None) and not any(
+            each.condition or each.recovery for each in self.instructions
+        )
 
     def digest(self) -> str:
         """Return ``sha256:<hex>`` over the canonical JSON: what an approval is bound to."""
@@ -193,7 +253,7 @@ def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # 
     """Put results in the place of references; a string that is one reference keeps the type.
 
     Raises:
-        LookupError: A result has nothing under that path.
+        LookupError: A result has nothing under that path, or a number that is out of its bounds.
     """
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value)
@@ -203,10 +263,49 @@ def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # 
             return value
         return _REFERENCE.sub(lambda match: str(_found(match, results)), value)
     if isinstance(value, Mapping):
+        if is_bounded(value):
+            return _within(resolve(value["from"], results), value)
         return {key: resolve(each, results) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [resolve(each, results) for each in value]
     return value
+
+
+def is_reference(value: object) -> bool:
+    """Return whether a value is a string that a result replaces as a whole."""
+    return isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
+
+
+def is_bounded(value: object) -> bool:
+    """Return whether a value is a reference to a number within bounds."""
+    if not (isinstance(value, Mapping) and value.keys() == _BOUNDED):
+        return False
+    low, high = value["min"], value["max"]
+    return is_reference(value["from"]) and {type(low), type(high)} <= {int, float} and low <= high
+
+
+def at_end(value: Any, end: str) -> Any:  # noqa: ANN401 - JSON
+    """Return parameters in which each number within bounds is at its ``min`` or its ``max``."""
+    if isinstance(value, Mapping):
+        if is_bounded(value):
+            return value[end]
+        return {name: at_end(each, end) for name, each in value.items()}
+    return [at_end(each, end) for each in value] if isinstance(value, list | tuple) else value
+
+
+def without_references(text: str) -> str:
+    """Return a text without its references."""
+    return _REFERENCE.sub("", text)
+
+
+def _within(found: object, bounds: Mapping[str, Any]) -> object:
+    number = isinstance(found, int | float) and not isinstance(found, bool)
+    if not (number and bounds["min"] <= found <= bounds["max"]):
+        low, high, shown = bounds["min"], bounds["max"], repr(found)[:80]
+        raise LookupError(
+            Text("instruction.outside", where=bounds["from"], found=shown, low=low, high=high)
+        )
+    return found
 
 
 def _found(match: re.Match[str], results: Mapping[str, Mapping[str, Any]]) -> object:

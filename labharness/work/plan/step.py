@@ -36,14 +36,23 @@ class StepFailed(LabError, RuntimeError, code="step_failed"):
 
     Attributes:
         reason: One sentence.
+        part: The part of its result that it had until then; ``None`` for none.
     """
 
-    def __init__(self, instruction_id: str, stage: str, reason: str, kind: FailureKind) -> None:
+    def __init__(
+        self,
+        instruction_id: str,
+        stage: str,
+        reason: str,
+        kind: FailureKind,
+        part: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(Text("step.failed", stage=stage, step=instruction_id, why=reason))
         self.instruction_id = instruction_id
         self.stage = stage
         self.reason = reason
         self.kind = kind
+        self.part = part
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +107,15 @@ class RunningStep:
                 Text("step.timeout", what=what, allowed_s=allowed_s), FailureKind.TIMEOUT
             )
 
-    def failed(self, reason: str, kind: FailureKind = FailureKind.EXECUTION) -> StepFailed:
-        """Make the error that ends this step."""
-        return StepFailed(self.instruction.instruction_id, self.instruction.stage, reason, kind)
+    def failed(
+        self,
+        reason: str,
+        kind: FailureKind = FailureKind.EXECUTION,
+        part: Mapping[str, Any] | None = None,
+    ) -> StepFailed:
+        """Make the error that ends this step; ``part`` is the part of its result that it has."""
+        name, stage = self.instruction.instruction_id, self.instruction.stage
+        return StepFailed(name, stage, reason, kind, part)
 
 
 Verb = Callable[[RunningStep], Awaitable[Mapping[str, Any]]]

@@ -37,7 +37,7 @@ from labharness.work.desk.redaction import referred_in
 from labharness.work.desk.results import in_short
 from labharness.work.desk.resuming import NotResumable, Resumption, _class_of
 from labharness.work.desk.rules_record import Bar, RecordedRules, read_rules
-from labharness.work.plan.executor import Status, StepRecord
+from labharness.work.plan import Status, StepRecord
 from labharness.work.plan.instructions import ResumePoint
 from rig import submission
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.work.plan import Instruction, InstructionKind, InstructionSet
-from labharness.work.plan.instructions import BadInstruction, resolve
+from labharness.work.plan.instructions import resolve
+from labharness.work.plan.recovery import BadInstruction
 
 
 def step(name: str, *needs: str, **more: object) -> Instruction:

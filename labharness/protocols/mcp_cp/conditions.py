@@ -1,0 +1,328 @@
+"""The conditions of MCP-CP (chapter 6.2): read once, refused before anything runs, never guessed.
+
+NOT binds before AND, AND before OR. A condition is true, false, or an error that names its cause:
+an unknown path and two values that cannot be compared are never false (ruling 36). A grammar reads
+it and the few lines below evaluate it; it never becomes Python.
+"""
+
+import math
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
+
+from labharness.core.vocabulary.spelling import did_you_mean
+from labharness.core.vocabulary.texts import CodedError, Text
+
+CHARACTERS_MAX: Final = 2_000
+"""Longest condition, in characters."""
+
+DEPTH_MAX: Final = 32
+"""Most levels of NOT, AND, OR and functions within each other."""
+
+EFFORT_MAX: Final = 100_000
+"""Most characters, array elements and names that one evaluation looks at: tens of milliseconds."""
+
+SHOWN_MAX: Final = 60
+"""Longest part of a condition that a message repeats, in characters."""
+
+ROOTS: Final = ("dependencies", "results")
+"""The two names under which MCP-CP reaches other instructions and calls (6.1.2 and 4.6.1)."""
+
+FUNCTIONS: Final = "labharness.conditions"
+"""The group of entry points that add functions; the name of a point is that of its function."""
+
+_ORDERED: Final = ("text", "number")
+_EQUAL: Final = (*_ORDERED, "boolean")
+_TYPES: Final[tuple[tuple[Any, str], ...]] = (
+    (bool, "boolean"),
+    (int | float, "number"),
+    (str, "text"),
+    (list | tuple, "array"),
+    (Mapping, "object"),
+    (type(None), "null"),
+)
+_TAKES: Final = {"contains": 2, "isEmpty": 1}
+_GRAMMAR: Final = r"""
+?start: either
+?either: both ("OR" both)*
+?both: denied ("AND" denied)*
+?denied: "NOT" denied -> negation
+    | compared
+?compared: value
+    | value SIGN value -> comparison
+?value: "(" either ")"
+    | PATH "(" (either ("," either)*)? ")" -> call
+    | PATH -> path
+    | TEXT -> text
+    | NUMBER -> number
+    | "true" -> yes
+    | "false" -> no
+SIGN: "==" | "!=" | ">=" | "<=" | ">" | "<"
+PATH: /[^\W\d][\w-]*(\.[\w-]+)*/
+TEXT: /'([^']|'')*'/
+NUMBER: /[+-]?\d+(\.\d+)?([eE][+-]?\d+)?/
+%ignore /\s+/
+"""
+_EQUALITY: Final = {"==": operator.eq, "!=": operator.ne}
+_SIGNS: Final = _EQUALITY | {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+
+
+class BadCondition(CodedError, ValueError, code="bad_condition"):
+    """A condition that cannot be read; the message says where."""
+
+
+class ConditionFailed(CodedError, code="condition_failed"):
+    """A condition that is neither true nor false here; the message says why."""
+
+
+class _Part(NamedTuple):
+    """A node: its rule in the grammar; its name, sign or literal; and the nodes below it."""
+
+    kind: str
+    of: Any
+    parts: tuple["_Part", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that was read.
+
+    Attributes:
+        text: As it was written.
+        warnings: Remarks on words that were read for others.
+        paths: The names of each path in it.
+    """
+
+    text: str
+    warnings: tuple[Text, ...]
+    paths: tuple[tuple[str, ...], ...]
+    _root: _Part = field(repr=False)
+
+    def asked_status(self) -> frozenset[str]:
+        """Return the ids of those whose status it speaks of."""
+        return frozenset(path[1] for path in self.paths if _is_status(path))
+
+    def holds(self, context: Mapping[str, Any]) -> bool:
+        """Return whether it is true of a context, a JSON object in which its paths begin.
+
+        Raises:
+            ConditionFailed: A path leads nowhere, or a value is not of a type that fits.
+        """
+        return _Evaluation(context).truth(self._root)
+
+
+@lru_cache(maxsize=1024)  # those of a set are asked for again whenever one of it has ended
+def condition_of(text: str) -> Condition:
+    """Read a condition.
+
+    Raises:
+        BadCondition: It cannot be read, is too long or too deep, or has an unknown function.
+    """
+    from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+    if len(text) > CHARACTERS_MAX:
+        raise BadCondition("condition.long", count=len(text), most=CHARACTERS_MAX)
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as why:
+        at = why.pos_in_stream or 0
+        if isinstance(why, UnexpectedToken) and why.token.type == "$END":
+            raise BadCondition("condition.ends") from None
+        raise BadCondition("condition.syntax", at=at + 1, near=text[at:][:SHOWN_MAX]) from None
+    warnings: list[Text] = []
+    root = _part(tree, warnings)
+    return Condition(text, tuple(warnings), tuple(_paths(root)), root)
+
+
+@cache
+def _parser() -> Any:  # noqa: ANN401 - a class that is imported on use
+    from lark import Lark
+
+    return Lark(_GRAMMAR, parser="lalr", lexer="basic")  # no keyword is ever a path
+
+
+def _part(tree: Any, warnings: list[Text], depth: int = 1) -> _Part:  # noqa: ANN401 - as above
+    if depth > DEPTH_MAX:
+        raise BadCondition("condition.deep", most=DEPTH_MAX)
+    kind, of, below = str(tree.data), None, tree.children
+    if kind == "path":
+        return _Part(kind, tuple(below[0].split(".")), ())
+    if kind in ("text", "number", "yes", "no"):
+        return _Part("literal", _literal(kind, *map(str, below)), ())
+    if kind == "call":
+        of, below = str(below[0]), below[1:]
+        _check_call(of, len(below))
+    elif kind == "comparison":
+        of, below = str(below[1]), below[::2]
+    parts = tuple(_part(each, warnings, depth + 1) for each in below)
+    if kind == "comparison":
+        parts = _without_alias(parts, warnings)
+    return _Part(kind, of, parts)
+
+
+def _literal(kind: str, text: str = "") -> str | float | bool:
+    if kind == "text":
+        return text[1:-1].replace("''", "'")
+    if kind == "number":
+        number = float(text) if set(text) & set(".eE") else int(text)
+        if math.isinf(number):
+            raise BadCondition("condition.infinite", near=text[:SHOWN_MAX])
+        return number
+    return kind == "yes"
+
+
+def _without_alias(parts: tuple[_Part, ...], warnings: list[Text]) -> tuple[_Part, ...]:
+    """Read 'SUCCESS' for COMPLETED where a status is compared (ruling 19)."""
+    alias = _Part("literal", "SUCCESS", ())
+    if alias not in parts or not any(_is_status(each.of) for each in parts if each.kind == "path"):
+        return parts
+    warnings.append(Text("condition.success"))
+    return tuple(each._replace(of="COMPLETED") if each == alias else each for each in parts)
+
+
+def _is_status(path: tuple[str, ...]) -> bool:
+    return len(path) == 3 and path[0] in ROOTS and path[2] == "status"
+
+
+def _paths(part: _Part) -> Iterator[tuple[str, ...]]:
+    if part.kind == "path":
+        yield part.of
+    for each in part.parts:
+        yield from _paths(each)
+
+
+@cache
+def _added() -> Mapping[str, Any]:
+    """Return the entry points of functions beside the two of MCP-CP.
+
+    Raises:
+        BadCondition: Two have one name.
+    """
+    from importlib.metadata import entry_points  # slow, and only asked for an unknown name
+
+    found: dict[str, Any] = {}
+    for point in sorted(entry_points(group=FUNCTIONS), key=lambda each: each.value):
+        if point.name in found or point.name in _TAKES:
+            raise BadCondition("condition.doubled", name=point.name, where=point.value)
+        found[point.name] = point
+    return found
+
+
+def _check_call(name: str, count: int) -> None:
+    if name in _TAKES:
+        if count != _TAKES[name]:
+            raise BadCondition("condition.takes", name=name, count=count, takes=_TAKES[name])
+    elif name not in _added():
+        known = [*_TAKES, *_added()]
+        shown, meant = name[:SHOWN_MAX], did_you_mean(name[:SHOWN_MAX], known)
+        raise BadCondition("condition.no_function", name=shown, known=known, meant=meant)
+
+
+class _Evaluation:
+    """One evaluation, with the effort that is left to it."""
+
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        self._context = context
+        self._left = EFFORT_MAX
+
+    def truth(self, part: _Part) -> bool:
+        """Return whether a part is true; AND and OR look no further than they must."""
+        if part.kind == "negation":
+            return not self.truth(part.parts[0])
+        if part.kind == "both":
+            return all(map(self.truth, part.parts))
+        if part.kind == "either":
+            return any(map(self.truth, part.parts))
+        found = self._value(part)
+        if not isinstance(found, bool):
+            raise ConditionFailed("condition.no_truth", what=_shown(part), type=_type(found))
+        return found
+
+    def _value(self, part: _Part) -> Any:  # noqa: ANN401 - JSON
+        if part.kind == "literal":
+            return part.of
+        if part.kind == "path":
+            return self._at(part.of)
+        if part.kind == "comparison":
+            left, right = map(self._value, part.parts)
+            return self._compared(left, part, right)
+        if part.kind == "call":
+            return self._called(part, [self._value(each) for each in part.parts])
+        return self.truth(part)
+
+    def _at(self, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON
+        found: Any = self._context
+        for name in path:
+            self._spend(1)
+            if isinstance(found, Mapping) and name in found:
+                found = found[name]
+            elif isinstance(found, list | tuple) and name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            else:
+                whole = ".".join(path)[:SHOWN_MAX]
+                raise ConditionFailed("condition.no_path", path=whole, name=name[:SHOWN_MAX])
+        return found
+
+    def _compared(self, left: Any, part: _Part, right: Any) -> bool:  # noqa: ANN401 - JSON
+        types = _type(left), _type(right)
+        if types[0] != types[1] or types[0] not in (_EQUAL if part.of in _EQUALITY else _ORDERED):
+            raise _wrong_types(part, *types)
+        self._spend(min(len(left), len(right)) if types[0] == "text" else 1)
+        return bool(_SIGNS[part.of](left, right))
+
+    def _called(self, part: _Part, given: list[Any]) -> Any:  # noqa: ANN401 - JSON
+        if part.of == "contains":
+            array, wanted = given
+            kind = _type(wanted)
+            if _type(array) != "array" or kind not in _EQUAL:
+                raise _wrong_types(part, _type(array), kind)
+            for each in array:  # one of another type is not the value
+                self._spend(1 + (len(wanted) if kind == "text" else 0))
+                if _type(each) == kind and each == wanted:
+                    return True
+            return False
+        if part.of == "isEmpty":
+            (value,) = given
+            self._spend(len(value) if isinstance(value, str) else 1)
+            blank = isinstance(value, str) and not value.strip()
+            sized = isinstance(value, list | tuple | Mapping) and not value
+            return value is None or blank or sized
+        self._spend(1)
+        try:
+            return _added()[part.of].load()(*given)
+        except Exception as why:
+            error = type(why).__name__
+            raise ConditionFailed("condition.function", name=part.of, error=error) from why
+
+    def _spend(self, effort: int) -> None:
+        self._left -= effort
+        if self._left < 0:
+            raise ConditionFailed("condition.effort", most=EFFORT_MAX)
+
+
+def _type(value: object) -> str:
+    """Return the name of a value's type, as JSON has it; one that JSON cannot carry has its own."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "not a number"
+    names = (name for kind, name in _TYPES if isinstance(value, kind))
+    return next(names, type(value).__name__)
+
+
+def _wrong_types(part: _Part, left: str, right: str) -> ConditionFailed:
+    return ConditionFailed("condition.types", what=_shown(part), left=left, right=right)
+
+
+def _shown(part: _Part) -> str:
+    """Return a short form of a part, for a message."""
+    if part.kind == "path":
+        return ".".join(part.of)[:SHOWN_MAX]
+    if part.kind == "literal":
+        return repr(part.of)[:SHOWN_MAX]
+    return str(part.of or part.kind)

@@ -1,0 +1,173 @@
+"""The runner of a set: it begins what the course says, and waits; it decides nothing."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.core.vocabulary.texts import Text
+from labharness.work.plan.actions import ActionSchema
+from labharness.work.plan.course import (
+    Failure,
+    Ready,
+    Records,
+    Turn,
+    after,
+    at_first,
+    begun,
+    next_turn,
+)
+from labharness.work.plan.instructions import InstructionSet
+from labharness.work.plan.operations import Operations
+from labharness.work.plan.records import StepRecord
+from labharness.work.plan.recovery import BadInstruction
+from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
+
+LOOK_S: Final = 0.001
+"""Least time between two looks at a set in which nothing happened, in seconds."""
+
+Judge = Callable[[Sequence[Ready]], Mapping[str, str]]
+"""Judges operations together before any is sent; returns the reason of each that is refused."""
+
+
+class SetRunner:
+    """Carries out any set: what is ready is begun, and what happens is entered in its records.
+
+    Args:
+        plan: The set.
+        operations: The line.
+        verbs: The verb of each action.
+        actions: Kind and schema of each action.
+        judge: Asked before the first of several operations begins (ruling 28).
+        observer: Called with each turn of the course.
+
+    Attributes:
+        records: The record of each instruction so far.
+
+    Raises:
+        BadInstruction: An action has no verb.
+    """
+
+    def __init__(
+        self,
+        plan: InstructionSet,
+        operations: Operations,
+        verbs: Mapping[str, Verb],
+        actions: Mapping[str, ActionSchema],
+        judge: Judge = lambda operations: {},
+        observer: Callable[[Turn], None] = lambda turn: None,
+    ) -> None:
+        for each in plan.instructions:
+            other = each.recovery and each.recovery.fallback
+            for action in (each.action, *((other.action,) if other else ())):
+                if action not in verbs:
+                    name, known = each.instruction_id, ", ".join(verbs)
+                    raise BadInstruction(
+                        "instruction.no_verb", name=name, action=action, known=known
+                    )
+        self.records: Records = at_first(plan)
+        self._plan, self._operations, self._verbs = plan, operations, verbs
+        self._actions, self._judge, self._observer = actions, judge, observer
+        self._tasks: dict[str, asyncio.Task[Mapping[str, Any] | Failure]] = {}
+        self._started_s = self._now_s()
+
+    async def run(self) -> Records:
+        """Carry out the set; return its records, which a trip or a cancellation completes too.
+
+        Raises:
+            Exception: That of the line, where it has tripped; nothing is recovered from it.
+        """
+        try:
+            while True:
+                turn = self._turn(tripped=False)
+                await self._stop(turn.stopped)
+                if turn.over:
+                    return self.records
+                if self._begin(turn):
+                    await self._event(turn.wake_s)
+        except BaseException:
+            self._turn(tripped=True)
+            raise
+        finally:
+            await self._stop(tuple(self._tasks))
+
+    def _now_s(self) -> float:
+        return self._operations.now_s() - self._operations.held_s()
+
+    def _turn(self, *, tripped: bool) -> Turn:
+        now_s, started_s = self._now_s(), self._started_s
+        turn = next_turn(
+            self._plan, self.records, self._actions, now_s, started_s=started_s, tripped=tripped
+        )
+        self.records = turn.records
+        self._observer(turn)
+        return turn
+
+    def _begin(self, turn: Turn) -> bool:
+        """Begin what is ready; return false where operations were refused instead."""
+        sends = {one.instruction.instruction_id for one in turn.operations}
+        begins = any(one.instruction.instruction_id in sends for one in turn.ready)
+        refused = self._judge(turn.operations) if begins else {}
+        for name, why in refused.items():
+            record = begun(self.records[name], self._now_s())
+            self._put(name, after(record, Failure(why, FailureKind.REFUSED), self._now_s()))
+        for one in turn.ready:
+            name = one.instruction.instruction_id
+            if not (refused and name in sends):
+                self._put(name, begun(self.records[name], self._now_s()))
+                self._tasks[name] = asyncio.create_task(self._act(one, self.records[name].due_s))
+        return not refused
+
+    async def _event(self, wake_s: float) -> None:
+        """Wait until something has ended or is due, and enter what has ended."""
+        left_s = max(wake_s - self._now_s(), LOOK_S)
+        if not self._tasks:
+            await asyncio.sleep(left_s)
+            return
+        await asyncio.wait(
+            self._tasks.values(), timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        for name, task in list(self._tasks.items()):
+            if task.done():
+                del self._tasks[name]
+                self._put(name, after(self.records[name], task.result(), self._now_s()))
+
+    async def _act(self, one: Ready, due_s: float) -> Mapping[str, Any] | Failure:
+        noting = _Noting(self._operations)
+        what, operations = one.instruction, cast(Operations, noting)
+        step = RunningStep(what, operations, one.parameters, due_s)
+        try:
+            return await self._verbs[what.action](step)
+        except StepFailed as why:
+            refused = why.kind is FailureKind.REFUSED
+            kind = FailureKind.EXECUTION if refused and noting.sent else why.kind
+            return Failure(why.reason, kind, why.part)
+        except ConnectionError as why:
+            return Failure(Text("instrument.silent", why=str(why)), FailureKind.UNAVAILABLE)
+
+    async def _stop(self, names: Sequence[str]) -> None:
+        ended = [task for name in names if (task := self._tasks.pop(name, None)) is not None]
+        for task in ended:
+            task.cancel()
+        await asyncio.gather(*ended, return_exceptions=True)
+
+    def _put(self, name: str, record: StepRecord) -> None:
+        self.records = {**self.records, name: record}
+
+
+class _Noting:
+    """The line as one instruction sees it; it notes whether a byte may have left."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+        self.sent = False
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what the line has under that name
+        return getattr(self._operations, name)
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command."""
+        before, self.sent = self.sent, True  # until it is known, it may have left
+        outcome = await self._operations.perform(command)
+        self.sent = before or outcome.ending is not Ending.REFUSED
+        return outcome
