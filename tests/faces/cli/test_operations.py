@@ -9,6 +9,7 @@ import pytest
 from commands import say
 from labharness.core.operations import GROUPS, ROOMS, operations, option, steer
 from labharness.faces.cli import MODULES, module_of
+from labharness.work.task import jobs
 from labharness.work.task import operations as of_tasks
 from labharness.work.task.commands import COMMANDS, MAY, rights
 from pages import command_line
@@ -54,6 +55,7 @@ def test_each_row_is_whole() -> None:
     assert sum(each.group == "first" for each in rows.values()) <= NEWCOMERS_MAX
     requests = [each.request for each in rows.values() if each.request]
     assert len(set(requests)) == len(requests)
+    assert jobs.CreateJob.word in COMMANDS, "its module adds it"
     assert set(requests) <= set(COMMANDS)
 
 
