@@ -150,6 +150,13 @@ BUGS = (
         detector="byte log",
     ),
     PlantedBug(
+        "reset that waits for ever beside the guard's own readings",
+        "labharness.safety.guard.harness:HarnessSession.safe",
+        "self.say('free')",
+        "pass",
+        "test_of_a_frame_that_is_in_no_table_a_harness_is_told_that_its_port_is_free_again",
+    ),
+    PlantedBug(
         "armed while the guard leaves",
         "labharness.safety.guard.process:ProcessGuard.arm",
         "self._leaving_s < NEVER",

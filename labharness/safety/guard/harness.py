@@ -104,9 +104,14 @@ class HarnessSession:
             self._part(f"the harness cannot be told ({self._untold})")
 
     def safe(self, frame: SafeFrame, error: str) -> None:
-        """Report the end of a safe frame's exchange; the guard's own readings are not reported."""
+        """Report the end of a safe frame's exchange; of the guard's own readings that they end.
+
+        A harness that waits for that port, a reset for one, hears of it by nothing else.
+        """
         if frame in self._places:
             self.say("safe", frame=self._places[frame], error=error)
+        else:
+            self.say("free")
 
     def close(self) -> None:
         """Hang up."""

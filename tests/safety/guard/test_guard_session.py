@@ -1,5 +1,6 @@
 """A session at the guard process: a harness that does not read is parted with, and is lost."""
 
+import json
 import selectors
 import socket
 from collections.abc import Iterator
@@ -329,11 +330,13 @@ def test_what_a_harness_does_not_read_is_sent_when_it_does(turn: Turn) -> None:
     assert key.events == selectors.EVENT_READ, "a socket that takes more would wake it for ever"
 
 
-def test_a_safe_frame_of_another_lab_is_not_told_of(parts: Parts) -> None:
-    parts.session.safe(LAST, "")
-    parts.far.setblocking(False)
-    with pytest.raises(BlockingIOError):
-        parts.far.recv(1)
+@pytest.mark.promise(14)
+def test_of_a_frame_that_is_in_no_table_a_harness_is_told_that_its_port_is_free_again(
+    parts: Parts,
+) -> None:
+    parts.session.safe(LAST, "")  # such as a reading of the guard's own
+    said = json.loads(parts.far.recv(4096))
+    assert (said["say"], said["free"]) == ("free", [])
 
 
 def test_a_session_that_is_over_says_and_hears_nothing(parts: Parts) -> None:
