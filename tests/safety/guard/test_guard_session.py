@@ -335,6 +335,7 @@ def test_of_a_frame_that_is_in_no_table_a_harness_is_told_that_its_port_is_free_
     parts: Parts,
 ) -> None:
     parts.session.safe(LAST, "")  # such as a reading of the guard's own
+    parts.far.settimeout(1.0)
     said = json.loads(parts.far.recv(4096))
     assert (said["say"], said["free"]) == ("free", [])
 
