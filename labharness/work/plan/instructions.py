@@ -24,6 +24,10 @@ _BOUNDED = {"from", "min", "max"}
 """The keys of a number that a reference fills in within bounds."""
 
 
+class OutOfBounds(LookupError):
+    """A result that is not a number within the bounds of the parameter that it fills in."""
+
+
 class InstructionKind(StrEnum):
     """The purpose of an instruction (MCP-CP 5.2)."""
 
@@ -302,7 +306,7 @@ def _within(found: object, bounds: Mapping[str, Any]) -> object:
     number = isinstance(found, int | float) and not isinstance(found, bool)
     if not (number and bounds["min"] <= found <= bounds["max"]):
         low, high, shown = bounds["min"], bounds["max"], repr(found)[:80]
-        raise LookupError(
+        raise OutOfBounds(
             Text("instruction.outside", where=bounds["from"], found=shown, low=low, high=high)
         )
     return found

@@ -96,6 +96,8 @@ def _read(read: _Content, actions: Mapping[str, ActionSchema]) -> InstructionSet
         raise BadInstruction("instruction.many", count=count, most=INSTRUCTIONS_MAX)
     made: dict[str, tuple[str, ...]] = {}
     flat = list(_unrolled(read.instructions, _Scope((), "", {}), made))
+    if doubled := [each.instruction_id for each in flat if each.instruction_id in made]:
+        raise BadInstruction("instruction.twice", name=doubled[0])
     steps = tuple(_instruction(each, made, read.timeout, actions) for each in flat)
     whole = InstructionSet(steps, read.execution_mode, read.timeout, read.goes_on)
     _check_mode(whole, steps)
@@ -213,6 +215,8 @@ def _unrolled(
             values = {**scope.values, **dict(zip(item.over, row, strict=True))}
             round_ = _Scope(scope.around, f"{outer.suffix}_{number}", values)
             inside += _unrolled(item.instructions, round_, made)
+        if name in made:
+            raise BadInstruction("instruction.twice", name=name)
         made[name] = tuple(each.instruction_id for each in inside)
         for each in inside:
             yield replace(each, dependencies=(*needs, *each.dependencies))

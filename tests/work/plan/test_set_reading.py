@@ -216,6 +216,20 @@ def test_a_sweep_is_unrolled_with_its_values_and_what_follows_depends_on_all_of_
     assert set(found[-1].dependencies) == set(names[1:-1])
 
 
+def test_the_id_of_a_loop_stands_once_so_that_no_dependency_on_it_is_lost() -> None:
+    first, second = loop("l", {"t": [1, 2]}, step("a")), loop("l", {"t": [1]}, step("b"))
+    inner = loop("m", {"t": [1]}, step("a"))
+    for steps in (
+        (first, second, step("c", "l")),
+        (step("l"), first, step("c", "l")),
+        (first, step("l"), step("c", "l")),
+        (loop("o", {"x": [1]}, inner), step("m_1"), step("c", "m_1")),
+        (loop("o", {"x": [1]}, inner), {**first, "instructionId": "m_1"}),
+    ):
+        with pytest.raises(BadInstruction, match="is there twice"):
+            read_set(content(*steps, mode="PARALLEL"), ACTIONS)
+
+
 def test_loops_within_loops_are_bounded_before_any_instruction_is_made() -> None:
     inner = loop("inner", {"x": [1, 2]}, step("a", parameters={"v": "${x}${y}"}), step("b", "a"))
     outer = loop("outer", {"y": [3, 4]}, inner, step("c", "inner"))
