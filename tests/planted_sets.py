@@ -59,4 +59,32 @@ BUGS = (
         "False",
         "test_a_fall_back_takes_no_place_against_the_condition_or_where_that_is_not_known[skip-None-FAILED]",
     ),
+    PlantedBug(
+        "trip at the end of a pause, after which an instruction of a set begins",
+        "labharness.work.plan.set_runner:SetRunner.run",
+        "self._operations.check()",
+        "None",
+        "test_a_trip_in_a_pause_ends_the_set_and_nothing_begins_after_it",
+    ),
+    PlantedBug(
+        "operation of a set that is sent again while its other command is under way",
+        "labharness.work.plan.set_runner:_Noting.sent",
+        "self._open > 0",
+        "False",
+        "test_one_of_two_commands_at_once_that_was_sent_is_not_sent_again[values3]",
+    ),
+    PlantedBug(
+        "instruction that may not be held, and may once its set is read again",
+        "labharness.work.plan.set_reading:_instruction",
+        "about.holdable",
+        "True",
+        "test_a_set_that_we_wrote_is_read_again_as_it_was",
+    ),
+    PlantedBug(
+        "loop whose id stands twice, so that what waits for it begins too early",
+        "labharness.work.plan.set_reading:_unrolled",
+        "name in made",
+        "False",
+        "test_the_id_of_a_loop_stands_once_so_that_no_dependency_on_it_is_lost",
+    ),
 )
