@@ -46,12 +46,12 @@ def _status(step: Modelled, ended: Mapping[str, str], sequential: bool) -> str:
         return "SKIPPED"
     if lost and not step.fallback:
         return "FAILED!" if step.otherwise == "abort" else "SKIPPED"
-    if lost:
-        return _ended(step, step.tries[-1])
-    if wanted == "nowhere":  # held, and nothing can change it: nothing of it was sent
-        return _ended(step, step.tries[-1] if step.fallback else "input", sent=False)
+    if wanted == "nowhere":  # held, and nothing can change it: nothing takes its place
+        return "FAILED!" if step.otherwise == "abort" else "FAILED"
     if about and ended[about] != wanted:
         return "SKIPPED"
+    if lost:
+        return _ended(step, step.tries[-1])
     for found in step.tries[: step.attempts]:
         if found in ("done", "input") or (step.operation and found != "refused"):
             break
@@ -60,10 +60,10 @@ def _status(step: Modelled, ended: Mapping[str, str], sequential: bool) -> str:
     return _ended(step, found)
 
 
-def _ended(step: Modelled, found: str, sent: bool = True) -> str:
+def _ended(step: Modelled, found: str) -> str:
     if found == "done":
         return "COMPLETED"
-    recovers = not step.operation or found == "refused" or (not sent and not step.fallback)
+    recovers = not step.operation or found == "refused"
     if recovers and step.otherwise == "skip":
         return "SKIPPED"
     status = "TIMEOUT" if found == "late" else "FAILED"

@@ -33,7 +33,7 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "line": 2680,
     "protocols": 2085,  # MCP-CP: eleven messages, tools, contexts, schemas, conditions
     "safety": 4460,
-    "work": 10830,  # any set of instructions: modes, conditions, recovery, loops, drawings
+    "work": 10990,  # any set of instructions: modes, conditions, recovery, bounded loops, drawings
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14

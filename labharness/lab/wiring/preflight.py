@@ -122,7 +122,7 @@ class _Flight:
     """One plan on one nominal plant.
 
     Attributes:
-        read, latest, volumes_purged, now_s, held_s: The line's own methods.
+        check, read, latest, volumes_purged, now_s, held_s: The line's own methods.
     """
 
     plan: LabPlan
@@ -149,7 +149,7 @@ class _Flight:
             nominal=True,
         )
         line = self._line = lab.line
-        self.read, self.latest = line.read, line.latest
+        self.check, self.read, self.latest = line.check, line.read, line.latest
         self.volumes_purged = line.volumes_purged
         self.now_s, self.held_s = line.clock.now_s, line.holding.total_s
         if lab.simulated is not None:

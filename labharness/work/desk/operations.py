@@ -28,7 +28,7 @@ class LineOperations:
         session: The session, whose token must be in force and cover the instrument.
         reporter: Reports polls and manual steps, and keeps results of queries.
         unweighed: Returns why a command was not weighed and approved; ``""`` if it was.
-        latest, volumes_purged, now_s, held_s: The line's own methods.
+        check, latest, volumes_purged, now_s, held_s: The line's own methods.
     """
 
     line: Line
@@ -38,6 +38,7 @@ class LineOperations:
     unweighed: Callable[[Command], str]
 
     def __post_init__(self) -> None:
+        self.check = self.line.check
         self.latest = self.line.latest
         self.volumes_purged = self.line.volumes_purged
         self.now_s = self.line.clock.now_s

@@ -14,6 +14,7 @@ from labharness.work.plan.instructions import (
     Instruction,
     InstructionKind,
     InstructionSet,
+    OutOfBounds,
     resolve,
 )
 from labharness.work.plan.records import FAILURES, Status, StepRecord
@@ -175,13 +176,16 @@ def next_turn(
             error = _why_ended(cause, plan)
             found |= {name: _ended(each, cause, error, now_s) for name, each in found.items()}
         step = _Pass(plan, found, actions, now_s)
-        if step.aborts:
+        if step.anew:
             continue
         waits = any(each.status is Status.RUNNING or each.again_s > now_s for each in step.open())
         if step.ready or waits or not step.held:
             break
         for name, reason in step.held.items():  # nothing that still runs could change it
-            found[name] = after(found[name], Failure(reason, FailureKind.INPUT), now_s)
+            if name in step.undecided:  # whether it may run is not known: nothing takes its place
+                found[name] = _failed(found[name], reason, now_s)
+            else:
+                found[name] = after(found[name], Failure(reason, FailureKind.INPUT), now_s)
     return Turn(
         records=found,
         ready=tuple(step.ready),
@@ -194,7 +198,13 @@ def next_turn(
 
 
 class _Pass:
-    """One look at all instructions, dependencies first; ends are entered in ``found``."""
+    """One look at all instructions, dependencies first; ends are entered in ``found``.
+
+    Attributes:
+        held: Those that cannot be decided, with the reason.
+        undecided: Those of them whose condition it is.
+        anew: An end has consequences for others that were looked at before.
+    """
 
     def __init__(
         self,
@@ -208,7 +218,8 @@ class _Pass:
         self.ready: list[Ready] = []
         self.operations: list[Ready] = []
         self.held: dict[str, str] = {}
-        self.aborts = False
+        self.undecided: set[str] = set()
+        self.anew = False
         running = [each for each in found.values() if each.status is Status.RUNNING]
         self._free = RUNNING_MAX - len(running)
         self._operates = any(map(_operates, running))
@@ -240,11 +251,11 @@ class _Pass:
             return
         if lost := self._lost(record):
             record = self._without(record, frozenset(what.dependencies) >= lost)
-        elif self._decided(record):
+        if not record.has_ended() and self._decided(record):
             return
         self._found[what.instruction_id] = record
         if record.has_ended():
-            self.aborts |= _aborts(record)
+            self.anew |= _aborts(record)
             if record.status in FAILURES:
                 self._failed.add(what.instruction_id)
         elif record.again_s <= self._now_s:
@@ -254,7 +265,7 @@ class _Pass:
         """Return whether its condition keeps it from beginning."""
         what = record.instruction
         condition = what.parsed_condition()
-        if condition is None or record.fell_back:
+        if condition is None:
             return False
         told = {name: self._found[name].told() for name in what.dependencies}
         try:
@@ -262,6 +273,7 @@ class _Pass:
                 return False
         except ConditionFailed as why:
             self.held[what.instruction_id] = str(why)
+            self.undecided.add(what.instruction_id)
             return True
         skipped = _skipped(record, SkipReason.CONDITION, self._now_s)
         self._found[what.instruction_id] = skipped
@@ -288,12 +300,16 @@ class _Pass:
         if dependency and recovery is not None and recovery.fallback:
             return replace(record, fell_back=True)
         if dependency and recovery is not None and recovery.otherwise is Otherwise.ABORT:
-            error = Text("course.dependency")
-            return replace(record, status=Status.FAILED, ended_s=self._now_s, error=error)
+            return _failed(record, Text("course.dependency"), self._now_s)
         return _skipped(record, SkipReason.DEPENDENCY, self._now_s)
 
     def _offer(self, record: StepRecord) -> None:
         what, recovery = record.instruction, record.instruction.recovery
+        operates = _operates(record)
+        if not (operates and self.operations) and (
+            len(self.ready) >= self._free or (operates and self._operates)
+        ):
+            return  # no place is free, and it is not judged together with one that begins
         if record.fell_back and recovery is not None and (other := recovery.fallback):
             what = replace(what, action=other.action, parameters=other.parameters)
         known = {name: self._found[name].result for name in what.dependencies}
@@ -301,19 +317,21 @@ class _Pass:
         try:
             parameters = resolve(what.parameters, results)
         except LookupError as why:
-            self.held[what.instruction_id] = str(why)
+            if operates and isinstance(why, OutOfBounds):  # the run refuses it (ruling 47)
+                failure = Failure(str(why), FailureKind.INPUT)
+                self._found[what.instruction_id] = after(record, failure, self._now_s)
+                self.anew = True
+            else:
+                self.held[what.instruction_id] = str(why)
             return
         if why_not := misfit(self._actions[what.action], parameters, filled=True):
             self.held[what.instruction_id] = why_not
             return
         one = Ready(what, parameters)
-        if what.kind is InstructionKind.OPERATION:
-            self.operations.append(one)
-            if self._operates:
-                return
-        if len(self.ready) < self._free:
+        if not (operates and self.operations):
             self.ready.append(one)
-            self._operates |= what.kind is InstructionKind.OPERATION
+        if operates:
+            self.operations.append(one)
 
 
 def _operates(record: StepRecord) -> bool:
@@ -328,6 +346,10 @@ def _aborts(record: StepRecord) -> bool:
 
 def _skipped(record: StepRecord, reason: SkipReason, now_s: float) -> StepRecord:
     return replace(record, status=Status.SKIPPED, reason=reason.value, ended_s=now_s)
+
+
+def _failed(record: StepRecord, error: str, now_s: float) -> StepRecord:
+    return replace(record, status=Status.FAILED, error=error, ended_s=now_s)
 
 
 def _why_ended(cause: SkipReason, plan: InstructionSet) -> Text:

@@ -18,10 +18,17 @@ from labharness.work.plan.recovery import BadInstruction, Recovery
 INSTRUCTIONS_MAX = 10_000
 """Most instructions in one set."""
 
+INDEX_DIGITS_MAX = 9
+"""Most digits of a place in an array; Python reads no number of thousands of them."""
+
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _REFERENCE = re.compile(r"\$\{(?:dependencies|results)\.([A-Za-z0-9_-]+)\.result((?:\.[\w-]+)*)\}")
 _BOUNDED = {"from", "min", "max"}
 """The keys of a number that a reference fills in within bounds."""
+
+
+class OutOfBounds(LookupError):
+    """A result that is not a number within the bounds of the parameter that it fills in."""
 
 
 class InstructionKind(StrEnum):
@@ -140,7 +147,8 @@ class Instruction:
 
     def references(self) -> set[str]:
         """Return the ids whose results the parameters refer to."""
-        return {name for name, _ in _REFERENCE.findall(json.dumps(self._filled()))}
+        written = json.dumps(self._filled(), ensure_ascii=False)  # as the names in paths are
+        return {name for name, _ in _REFERENCE.findall(written)}
 
     def parsed_condition(self) -> Condition | None:
         """Return its condition; ``None`` where it has none."""
@@ -261,7 +269,7 @@ def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # 
             return _found(whole, results)
         if not _REFERENCE.search(value):
             return value
-        return _REFERENCE.sub(lambda match: str(_found(match, results)), value)
+        return _REFERENCE.sub(lambda match: in_text(_found(match, results)), value)
     if isinstance(value, Mapping):
         if is_bounded(value):
             return _within(resolve(value["from"], results), value)
@@ -269,6 +277,11 @@ def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # 
     if isinstance(value, list | tuple):
         return [resolve(each, results) for each in value]
     return value
+
+
+def in_text(value: object) -> str:
+    """Return a value of JSON as it stands inside a text: a text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def is_reference(value: object) -> bool:
@@ -302,7 +315,7 @@ def _within(found: object, bounds: Mapping[str, Any]) -> object:
     number = isinstance(found, int | float) and not isinstance(found, bool)
     if not (number and bounds["min"] <= found <= bounds["max"]):
         low, high, shown = bounds["min"], bounds["max"], repr(found)[:80]
-        raise LookupError(
+        raise OutOfBounds(
             Text("instruction.outside", where=bounds["from"], found=shown, low=low, high=high)
         )
     return found
@@ -311,8 +324,9 @@ def _within(found: object, bounds: Mapping[str, Any]) -> object:
 def _found(match: re.Match[str], results: Mapping[str, Mapping[str, Any]]) -> object:
     found: object = results.get(match[1])
     for name in match[2].split(".")[1:]:
-        if isinstance(found, list | tuple) and name.isdecimal() and int(name) < len(found):
-            found = found[int(name)]
+        if isinstance(found, list | tuple):
+            index = int(name) if name.isdecimal() and len(name) <= INDEX_DIGITS_MAX else len(found)
+            found = found[index] if index < len(found) else None
         else:
             found = found.get(name) if isinstance(found, Mapping) else None
     if found is None:

@@ -43,6 +43,9 @@ class Operations(Operator, Protocol):
     def volumes_purged(self, contaminant: str) -> float:
         """Return the tube volumes of measured inert flow since the contaminant was last present."""
 
+    def check(self) -> None:
+        """Raise when the line has tripped."""
+
     async def next_tick(self) -> None:
         """Wait for the end of the next poll, about 1 s; raises when the line has tripped."""
 

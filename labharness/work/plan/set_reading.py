@@ -2,9 +2,10 @@
 
 Two fields are ours (MCP-CP 10.3): ``recovery`` of an instruction, and loops. A loop stands in the
 place of an instruction: ``{"instructionId", "over", "instructions", "dependencies"}``. ``over`` has
-the values of each name, as an array or as ``{"from", "to", "points"}``; the last name changes
-fastest. Its instructions are repeated for each combination as ``<id>_<number>``, with ``${name}``
-filled in. An instruction that depends on the loop depends on all of them.
+the values of each name, as an array or as ``{"from", "to", "points"}`` (a single point is
+``from``); the last name changes fastest. Its instructions are repeated for each combination as
+``<id>_<number>``, with ``${name}`` filled in. An instruction that depends on the loop depends on
+all of them.
 """
 
 import itertools
@@ -13,12 +14,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from labharness.core.vocabulary.spelling import did_you_mean
+from labharness.protocols.mcp_cp.parts import TIMEOUT_S_MAX
 from labharness.work.plan.actions import ActionSchema, misfit, parts_of
 from labharness.work.plan.instructions import (
     INSTRUCTIONS_MAX,
@@ -26,7 +28,9 @@ from labharness.work.plan.instructions import (
     Instruction,
     InstructionKind,
     InstructionSet,
+    ResumePoint,
     at_end,
+    in_text,
     without_references,
 )
 from labharness.work.plan.recovery import BadInstruction, Recovery
@@ -37,9 +41,22 @@ TIMEOUT_S: Final = 3600.0
 LOOPS_MAX: Final = 4
 """Most loops within each other."""
 
+EDGES_MAX: Final = 100_000
+"""Most dependencies of all instructions of a set together, those on each one of a loop counted."""
+
+CHARACTERS_MAX: Final = 4_000_000
+"""Longest set once its loops are unrolled, in bytes of its JSON: about 4 MB."""
+
+_NUMBER_CHARACTERS: Final = 25
+"""Longest number that a sweep fills in, in characters."""
+
 _PLACE: Final = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _IN_TEXT: Final = re.compile(r"(?<=\$\{)(dependencies|results)\.([\w-]+)")
+_QUOTED: Final = re.compile(r"'(?:[^']|'')*'")
 _IN_CONDITION: Final = re.compile(r"'(?:[^']|'')*'|(?<![\w.-])(dependencies|results)\.([\w-]+)")
+
+
+_Seconds = Annotated[float, msgspec.Meta(le=TIMEOUT_S_MAX)]
 
 
 class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -61,7 +78,7 @@ class _Item(_Strict):
     parameters: dict[str, Any] = {}
     dependencies: tuple[str, ...] = ()
     condition: str = ""
-    timeout: float | None = None
+    timeout: _Seconds | None = None
     recovery: Recovery | None = None
     metadata: dict[str, Any] = {}
     over: dict[str, _Values] | None = None
@@ -71,8 +88,18 @@ class _Item(_Strict):
 class _Content(_Strict):
     instructions: tuple[_Item, ...]
     execution_mode: ExecutionMode = ExecutionMode.SEQUENTIAL
-    timeout: float | None = None
+    timeout: _Seconds | None = None
     goes_on: bool = False
+
+
+class _About(msgspec.Struct, rename="camel"):
+    """Our part of ``metadata``, where others may write more."""
+
+    stage: str = ""
+    description: str = ""
+    expected_duration: float = 0.0
+    holdable: bool = True
+    checkpoint: ResumePoint | None = None
 
 
 def read_set(content: Mapping[str, Any], actions: Mapping[str, ActionSchema]) -> InstructionSet:
@@ -92,12 +119,21 @@ def read_set(content: Mapping[str, Any], actions: Mapping[str, ActionSchema]) ->
 
 
 def _read(read: _Content, actions: Mapping[str, ActionSchema]) -> InstructionSet:
-    if (count := _count(read.instructions)) > INSTRUCTIONS_MAX:
-        raise BadInstruction("instruction.many", count=count, most=INSTRUCTIONS_MAX)
+    size = _size(read.instructions, 0)
+    if size.steps > INSTRUCTIONS_MAX:
+        raise BadInstruction("instruction.many", count=size.steps, most=INSTRUCTIONS_MAX)
+    _check_edges(size.edges)
+    if size.characters > CHARACTERS_MAX:
+        raise BadInstruction("instruction.long", count=size.characters, most=CHARACTERS_MAX)
     made: dict[str, tuple[str, ...]] = {}
     flat = list(_unrolled(read.instructions, _Scope((), "", {}), made))
+    if doubled := [each.instruction_id for each in flat if each.instruction_id in made]:
+        raise BadInstruction("instruction.twice", name=doubled[0])
+    _check_edges(sum(len(made.get(need, (need,))) for each in flat for need in each.dependencies))
     steps = tuple(_instruction(each, made, read.timeout, actions) for each in flat)
-    whole = InstructionSet(steps, read.execution_mode, read.timeout, read.goes_on)
+    whole = InstructionSet(steps, read.execution_mode, None, read.goes_on)
+    if read.timeout is not None and read.timeout != whole.limit_s():
+        whole = InstructionSet(steps, read.execution_mode, read.timeout, read.goes_on)
     _check_mode(whole, steps)
     return whole
 
@@ -128,10 +164,14 @@ class _Scope:
         whole = _PLACE.fullmatch(value)
         if whole and whole[1] in self.values:
             return self.values[whole[1]]
-        return self._renamed(_IN_TEXT, _PLACE.sub(lambda found: self._text(found, str), value))
+        return self._renamed(_IN_TEXT, _PLACE.sub(lambda found: self._text(found, in_text), value))
 
-    def condition(self, text: str) -> str:
-        """Return a condition with the values of this round as its literals."""
+    def condition(self, text: str, name: str) -> str:
+        """Return the condition of an instruction with the values of this round as its literals."""
+        for quoted in _QUOTED.findall(text):
+            for place in _PLACE.findall(quoted):
+                if place in self.values:
+                    raise BadInstruction("loop.quoted", name=name, place=place)
         filled = _PLACE.sub(lambda found: self._text(found, _written), text)
         return self._renamed(_IN_CONDITION, filled)
 
@@ -150,17 +190,49 @@ def _written(value: float | str | bool) -> str:
     return json.dumps(value)
 
 
-def _count(items: Iterable[_Item], depth: int = 0) -> int:
-    """Return the number of instructions that items come to; none of them is made yet."""
+class _Size(NamedTuple):
+    """Size of items: instructions, dependencies as they are written, and bytes of JSON."""
+
+    steps: int
+    edges: int
+    characters: int
+
+
+def _size(items: Iterable[_Item], depth: int, longest: int = 0) -> _Size:
+    """Return the size of items; none of them is made yet.
+
+    Args:
+        items: Instructions and loops.
+        depth: The number of loops around them.
+        longest: Most characters that a name of those loops has as its value.
+    """
     if depth > LOOPS_MAX:
         raise BadInstruction("loop.deep", most=LOOPS_MAX)
-    return sum(
-        1
-        if each.over is None
-        else math.prod(map(_rounds, each.over.values()))
-        * max(_count(each.instructions, depth + 1), 1)
-        for each in items
-    )
+    steps = edges = characters = 0
+    for each in items:
+        if each.over is None:
+            written = msgspec.json.encode(each)
+            steps, edges = steps + 1, edges + len(each.dependencies)
+            characters += len(written) + written.count(b"${") * longest
+            continue
+        rounds = math.prod(map(_rounds, each.over.values()))
+        widest = max((longest, *map(_longest, each.over.values())))
+        inside = _size(each.instructions, depth + 1, widest)
+        made, needs = rounds * max(inside.steps, 1), msgspec.json.encode(each.dependencies)
+        steps, edges = steps + made, edges + rounds * inside.edges + made * len(each.dependencies)
+        characters += rounds * inside.characters + made * len(needs)
+    return _Size(steps, edges, characters)
+
+
+def _check_edges(count: int) -> None:
+    if count > EDGES_MAX:
+        raise BadInstruction("instruction.edges", count=count, most=EDGES_MAX)
+
+
+def _longest(values: Sequence[Any] | _Sweep) -> int:
+    if isinstance(values, _Sweep):
+        return _NUMBER_CHARACTERS
+    return max(len(msgspec.json.encode(each)) for each in values)
 
 
 def _rounds(values: Sequence[Any] | _Sweep) -> int:
@@ -170,10 +242,9 @@ def _rounds(values: Sequence[Any] | _Sweep) -> int:
 def _values(values: Sequence[Any] | _Sweep) -> Sequence[Any]:
     if not isinstance(values, _Sweep):
         return values
-    steps = max(values.points - 1, 1)
-    return [
-        values.start + (values.to - values.start) * each / steps for each in range(values.points)
-    ]
+    steps, width = values.points - 1, values.to - values.start
+    points = [values.start + width * each / steps for each in range(steps)]
+    return [*points, values.to if points else values.start]  # never just beside its end
 
 
 def _unrolled(
@@ -202,7 +273,7 @@ def _unrolled(
                 instruction_id=name,
                 dependencies=needs,
                 parameters=scope.filled(item.parameters),
-                condition=scope.condition(item.condition),
+                condition=scope.condition(item.condition, name),
                 recovery=recovery,
             )
             continue
@@ -213,6 +284,8 @@ def _unrolled(
             values = {**scope.values, **dict(zip(item.over, row, strict=True))}
             round_ = _Scope(scope.around, f"{outer.suffix}_{number}", values)
             inside += _unrolled(item.instructions, round_, made)
+        if name in made:
+            raise BadInstruction("instruction.twice", name=name)
         made[name] = tuple(each.instruction_id for each in inside)
         for each in inside:
             yield replace(each, dependencies=(*needs, *each.dependencies))
@@ -232,7 +305,7 @@ def _instruction(
     if other and _kind(name, other.action, other.parameters, actions) is not kind:
         raise BadInstruction("recovery.kind", name=name, kind=kind, action=other.action)
     needs = itertools.chain.from_iterable(made.get(each, (each,)) for each in item.dependencies)
-    about = item.metadata
+    about = msgspec.convert(item.metadata, _About)
     return Instruction(
         instruction_id=name,
         action=item.action,
@@ -242,8 +315,11 @@ def _instruction(
         condition=item.condition,
         recovery=item.recovery,
         timeout_s=next(each for each in (item.timeout, set_s, TIMEOUT_S) if each is not None),
-        stage=str(about.get("stage", "")),
-        description=str(about.get("description", "")),
+        stage=about.stage,
+        description=about.description,
+        expected_s=about.expected_duration,
+        holdable=about.holdable,
+        checkpoint=about.checkpoint,
     )
 
 
@@ -258,8 +334,11 @@ def _kind(
             "instruction.no_action", name=name, action=action[:80], meant=meant, known=known
         )
     for part in parts_of(parameters):
+        keys = [key for key in part if "${" in key] if isinstance(part, Mapping) else []
         if isinstance(part, str) and "${" in without_references(part):
-            raise BadInstruction("instruction.no_reference", name=name, text=part[:80])
+            keys.append(part)
+        for text in keys:  # nothing is filled in there
+            raise BadInstruction("instruction.no_reference", name=name, text=text[:80])
     if found.kind is InstructionKind.OPERATION:
         _check_bounds(name, parameters)
     if why := misfit(found, parameters, filled=False):

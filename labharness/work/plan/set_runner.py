@@ -69,27 +69,43 @@ class SetRunner:
         self._plan, self._operations, self._verbs = plan, operations, verbs
         self._actions, self._judge, self._observer = actions, judge, observer
         self._tasks: dict[str, asyncio.Task[Mapping[str, Any] | Failure]] = {}
-        self._started_s = self._now_s()
+        self._started_s = 0.0
 
     async def run(self) -> Records:
         """Carry out the set; return its records, which a trip or a cancellation completes too.
 
         Raises:
-            Exception: That of the line, where it has tripped; nothing is recovered from it.
+            Exception: That of the line, where it has tripped; nothing is recovered from it. Any
+                other of a verb ends the set in the same way, but for ``StepFailed`` and
+                ``ConnectionError``: a plan cannot tell it from a trip.
         """
+        self._started_s = self._now_s()
+        watch = asyncio.create_task(self._watch())
         try:
             while True:
+                self._operations.check()
                 turn = self._turn(tripped=False)
-                await self._stop(turn.stopped)
+                for error in await self._stop(turn.stopped):
+                    raise error
                 if turn.over:
                     return self.records
                 if self._begin(turn):
-                    await self._event(turn.wake_s)
-        except BaseException:
+                    await self._event(turn.wake_s, watch)
+        except BaseException as why:
+            errors = self._enter()
             self._turn(tripped=True)
+            errors += await self._stop(tuple(self._tasks))
+            if errors and isinstance(why, asyncio.CancelledError):
+                raise errors[0] from why  # no cancellation hides a trip
             raise
         finally:
-            await self._stop(tuple(self._tasks))
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        """Ask the line at each of its polls, also in a pause; it raises when the line trips."""
+        while True:
+            await self._operations.next_tick()
 
     def _now_s(self) -> float:
         return self._operations.now_s() - self._operations.held_s()
@@ -118,19 +134,31 @@ class SetRunner:
                 self._tasks[name] = asyncio.create_task(self._act(one, self.records[name].due_s))
         return not refused
 
-    async def _event(self, wake_s: float) -> None:
+    async def _event(self, wake_s: float, watch: asyncio.Task[None]) -> None:
         """Wait until something has ended or is due, and enter what has ended."""
         left_s = max(wake_s - self._now_s(), LOOK_S)
-        if not self._tasks:
-            await asyncio.sleep(left_s)
-            return
         await asyncio.wait(
-            self._tasks.values(), timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+            (watch, *self._tasks.values()), timeout=left_s, return_when=asyncio.FIRST_COMPLETED
         )
+        errors = self._enter()
+        if watch.done():
+            watch.result()
+        if errors:
+            raise errors[0]
+
+    def _enter(self) -> list[BaseException]:
+        """Enter the results of all that has ended; return the errors of the rest of it."""
+        errors: list[BaseException] = []
         for name, task in list(self._tasks.items()):
-            if task.done():
-                del self._tasks[name]
+            if not task.done():
+                continue
+            del self._tasks[name]
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            if error is None:
                 self._put(name, after(self.records[name], task.result(), self._now_s()))
+            else:  # its record stays open: the end of the set ends it
+                errors.append(error)
+        return errors
 
     async def _act(self, one: Ready, due_s: float) -> Mapping[str, Any] | Failure:
         noting = _Noting(self._operations)
@@ -145,29 +173,55 @@ class SetRunner:
         except ConnectionError as why:
             return Failure(Text("instrument.silent", why=str(why)), FailureKind.UNAVAILABLE)
 
-    async def _stop(self, names: Sequence[str]) -> None:
+    async def _stop(self, names: Sequence[str]) -> list[BaseException]:
+        """Cancel what runs; return the errors with which it ended instead."""
         ended = [task for name in names if (task := self._tasks.pop(name, None)) is not None]
         for task in ended:
             task.cancel()
-        await asyncio.gather(*ended, return_exceptions=True)
+        found = await asyncio.gather(*ended, return_exceptions=True)
+        return [each for each in found if isinstance(each, Exception)]
 
     def _put(self, name: str, record: StepRecord) -> None:
         self.records = {**self.records, name: record}
 
 
 class _Noting:
-    """The line as one instruction sees it; it notes whether a byte may have left."""
+    """The line as one instruction sees it; it notes whether anything may have left."""
 
     def __init__(self, operations: Operations) -> None:
         self._operations = operations
-        self.sent = False
+        self._sent = False
+        self._open = 0  # what has no known end, which may have left
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what the line has under that name
         return getattr(self._operations, name)
 
+    @property
+    def sent(self) -> bool:
+        """Whether a byte may have left, or a person may have been asked."""
+        return self._sent or self._open > 0
+
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command."""
-        before, self.sent = self.sent, True  # until it is known, it may have left
+        self._open += 1
         outcome = await self._operations.perform(command)
-        self.sent = before or outcome.ending is not Ending.REFUSED
+        self._open -= 1
+        self._sent |= outcome.ending is not Ending.REFUSED
         return outcome
+
+    async def query(
+        self, instrument: str, name: str, about: Mapping[str, object] | None = None
+    ) -> object:
+        """Ask an instrument, which may expose a sample for it."""
+        self._sent = True
+        return await self._operations.query(instrument, name, about)
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Have a step done by hand; where the envelope refuses it, no person was asked."""
+        self._open += 1
+        try:
+            by = await self._operations.confirm(action, text, details)
+        except PermissionError:
+            self._open -= 1
+            raise
+        return by

@@ -431,6 +431,68 @@ def test_data_of_a_dependency_is_filled_in_with_its_type() -> None:
 
 
 @pytest.mark.promise(9)
+@pytest.mark.parametrize(
+    ("ok", "comes_to"), [(False, "condition"), (None, "FAILED"), (True, "fallback")]
+)
+@pytest.mark.parametrize("otherwise", ["fail", "skip"])
+def test_a_fall_back_takes_no_place_against_the_condition_or_where_that_is_not_known(
+    ok: bool | None, comes_to: str, otherwise: str
+) -> None:
+    kept = Recovery(Retry(attempts=3), Fallback("move"), Otherwise(otherwise))
+    condition = "dependencies.a.result.ok == true"
+    fire = one("fire", "a", "b", action="move", condition=condition, recovery=kept)
+    plan = InstructionSet((one("a"), one("b"), fire), PARALLEL)
+    records = {name: begun(each, 0.0) for name, each in at_first(plan).items() if name != "fire"}
+    records["a"] = after(records["a"], {} if ok is None else {"ok": ok}, 0.0)
+    ends: tuple[dict[str, Any] | Failure, ...] = ({}, Failure("broken", FailureKind.EXECUTION))
+    for b in ends:
+        ended = {**at_first(plan), **records, "b": after(records["b"], b, 0.0)}
+        turn = next_turn(plan, ended, ACTIONS, 0.0, started_s=0.0)
+        fire_is = turn.records["fire"]
+        if ok:
+            assert [each.instruction.instruction_id for each in turn.ready] == ["fire"]
+            continue
+        assert turn.ready == ()
+        assert (fire_is.reason or fire_is.status.value) == comes_to
+        assert ("leads nowhere" in fire_is.error) == (ok is None)
+
+
+@pytest.mark.promise(9)
+def test_an_operation_whose_number_is_out_of_its_bounds_is_refused_and_its_siblings_with_it() -> (
+    None
+):
+    bounded = {"from": "${dependencies.a.result.n}", "min": 5, "max": 20.0}
+    out = one("out", "a", action="move", parameters={"v": bounded})
+    steps = (one("a"), one("slow"), one("first", "a", action="move"), out)
+    plan = InstructionSet((*steps, one("last", "a", action="move"), one("q", "a")), PARALLEL)
+    drive = Drive(plan, {"a": ("done",)}, random.Random(2))
+    first = drive.turn()
+    running = {**first.records} | {name: begun(first.records[name], 0.0) for name in ("a", "slow")}
+    done = running | {"a": after(running["a"], {"n": 1}, 1.0)}
+    turn = next_turn(plan, done, ACTIONS, 1.0, started_s=0.0)
+    assert [each.instruction.instruction_id for each in turn.ready] == ["q"]
+    found = {name: each.reason or each.status.value for name, each in turn.records.items()}
+    assert (found["first"], found["out"], found["last"]) == ("dependency", "FAILED", "dependency")
+    assert "allowed are numbers from 5 to 20" in turn.records["out"].error
+
+
+def test_what_finds_no_free_place_is_not_filled_in_yet() -> None:
+    steps = [one(f"q{n}") for n in range(RUNNING_MAX)]
+    plan = InstructionSet(
+        (
+            one("a"),
+            *steps,
+            one("type", "a", action="strict", parameters={"n": "${results.a.result.w}"}),
+        ),
+        PARALLEL,
+    )
+    records = {**at_first(plan)}
+    records["a"] = after(begun(records["a"], 0.0), {"w": "x"}, 0.0)
+    turn = next_turn(plan, records, ACTIONS, 0.0, started_s=0.0)
+    assert (len(turn.ready), turn.held) == (RUNNING_MAX, {})
+
+
+@pytest.mark.promise(9)
 @pytest.mark.parametrize("value", [-0.1, 20.1, True, "15", None])
 def test_a_number_out_of_its_bounds_is_never_sent(value: object) -> None:
     bounded = {"from": "${dependencies.a.result.n}", "min": 0, "max": 20.0}

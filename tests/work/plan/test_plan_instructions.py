@@ -97,6 +97,17 @@ def test_a_reference_that_leads_nowhere_is_an_error(path: str) -> None:
         resolve("${dependencies.a.result." + path + "}", {"a": {"x": {"list": [1]}}})
 
 
+def test_an_index_of_thousands_of_digits_leads_to_nothing() -> None:
+    with pytest.raises(LookupError, match="leads to nothing"):
+        resolve("${dependencies.a.result.x." + "9" * 4_400 + "}", {"a": {"x": [1]}})
+
+
+def test_a_result_stands_in_a_text_as_json_has_it() -> None:
+    results = {"a": {"x": [True, {"é": "é"}], "größe": "groß"}}
+    text = "${dependencies.a.result.x} ${results.a.result.größe}"
+    assert resolve(text, results) == '[true, {"é": "é"}] groß'
+
+
 def test_the_json_has_the_names_of_mcp_cp() -> None:
     one = Instruction(
         instruction_id="inst_1",

@@ -62,10 +62,13 @@ class FakeLine:
     def volumes_purged(self, contaminant: str) -> float:
         return self.volumes(self.now_s())
 
-    async def next_tick(self) -> None:
-        await asyncio.sleep(1.0)
+    def check(self) -> None:
         if self.now_s() >= self.trips_at_s:
             raise TrippedHere
+
+    async def next_tick(self) -> None:
+        await asyncio.sleep(1.0)
+        self.check()
 
     def now_s(self) -> float:
         return asyncio.get_running_loop().time()

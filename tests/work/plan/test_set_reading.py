@@ -6,10 +6,24 @@ from typing import Any
 import pytest
 
 from instruction_sets import CHAPTER_9_2, content, step
+from labharness.protocols.mcp_cp.parts import TIMEOUT_S_MAX
 from labharness.work.plan.actions import ActionSchema
-from labharness.work.plan.instructions import INSTRUCTIONS_MAX, ExecutionMode, InstructionKind
+from labharness.work.plan.instructions import (
+    INSTRUCTIONS_MAX,
+    ExecutionMode,
+    Instruction,
+    InstructionKind,
+    InstructionSet,
+    ResumePoint,
+)
 from labharness.work.plan.recovery import BadInstruction, Otherwise
-from labharness.work.plan.set_reading import LOOPS_MAX, TIMEOUT_S, read_set
+from labharness.work.plan.set_reading import (
+    CHARACTERS_MAX,
+    EDGES_MAX,
+    LOOPS_MAX,
+    TIMEOUT_S,
+    read_set,
+)
 
 OBJECT = {"type": "object"}
 SET = {
@@ -89,6 +103,7 @@ def send(channel: object, value: object, *needs: str) -> dict[str, Any]:
 
 
 SENT = {"action": "SET", "parameters": {"channel": "x", "value": 1}}
+CONDITION = "dependencies.a.result.n =="
 REF = "${results.a.result.y}"
 OUT: dict[str, Any] = {"from": "${dependencies.a.result.n}", "min": 100, "max": 200}
 
@@ -111,6 +126,22 @@ OUT: dict[str, Any] = {"from": "${dependencies.a.result.n}", "min": 100, "max": 
         (content(step("a", timeout=0)), "timeout_s is 0"),
         (content(step("a"), timeout=True), "Expected `float"),
         (content(step("a"), goesOn=True), "goesOn is for PARALLEL"),
+        (content(step("a", timeout=TIMEOUT_S_MAX + 1)), "Expected `float` <= 604800"),
+        (content(step("a"), timeout=1e308), "Expected `float` <= 604800"),
+        (content(step("a", metadata={"holdable": "no"})), "Expected `bool`"),
+        (content(step("a", parameters={"x": {REF: 1}})), "a reference has the form"),
+        (content(loop("l", {"t": [1]}, step("a", parameters={"${t}": 1}))), "a reference has the"),
+        (
+            content(step("a"), step("b", parameters={"x": "${results.a.result.größe}"})),
+            "not among its",
+        ),
+        (
+            content(
+                step("a"),
+                loop("l", {"t": [1]}, step("b", "a", condition=f"{CONDITION} 'at ${{t}}'")),
+            ),
+            "instruction 'b_1': .{t} stands in quotes",
+        ),
         (content(step("a", priority=1)), "unknown field `priority`"),
         (content(step("1a")), "instruction id '1a'"),
         (content(step("a", condition="b ==")), "ends too early"),
@@ -214,6 +245,79 @@ def test_a_sweep_is_unrolled_with_its_values_and_what_follows_depends_on_all_of_
         "dependencies.heat_6.result.n > 300.0 AND dependencies.heat_6.result.gas == 'it''s'"
     )
     assert set(found[-1].dependencies) == set(names[1:-1])
+
+
+@pytest.mark.promise(9)
+def test_a_set_that_we_wrote_is_read_again_as_it_was() -> None:
+    point = ResumePoint(description="cold", holds={"t": (None, 50.0)}, again=("a",))
+    first = Instruction(
+        instruction_id="a",
+        action="SET",
+        parameters={"channel": "x", "value": 1},
+        timeout_s=7.5,
+        stage="heat",
+        description="Heat.",
+        expected_s=3.0,
+        holdable=False,
+        checkpoint=point,
+    )
+    second = Instruction(
+        instruction_id="b", action="QUERY_DATA", kind=InstructionKind.QUERY, timeout_s=0.1
+    )
+    for timeout_s in (None, 60.0):
+        for mode in (ExecutionMode.SEQUENTIAL, ExecutionMode.PARALLEL):
+            whole = InstructionSet((first, second), mode, timeout_s)
+            assert read_set(whole.to_json(), ACTIONS) == whole
+
+
+def test_the_last_point_of_a_sweep_is_its_end_itself() -> None:
+    sweep = {"t": {"from": 0.1, "to": 0.7, "points": 4}, "u": {"from": 5, "to": 9, "points": 1}}
+    body = step("a", parameters={"t": "${t}", "u": "${u}"})
+    found = read_set(content(loop("l", sweep, body)), ACTIONS).instructions
+    for end in (0.7, 0.3, 9e99, -1 / 3):
+        sweep["t"] = {"from": 0.1, "to": end, "points": 7}
+        found = read_set(content(loop("l", sweep, body)), ACTIONS).instructions
+        assert found[0].parameters == {"t": 0.1, "u": 5}
+        assert found[-1].parameters["t"] == end
+
+
+def test_loops_are_bounded_in_dependencies_and_characters_before_they_are_unrolled() -> None:
+    many: dict[str, Any] = {"x": {"from": 0, "to": 1, "points": 400}}
+    joined = (loop("l", many, step("a")), loop("m", many, step("b", "l")))
+    with pytest.raises(BadInstruction, match=f"160000 dependencies .* at most {EDGES_MAX}"):
+        read_set(content(*joined), ACTIONS)
+    with pytest.raises(BadInstruction, match="160000 dependencies"):
+        read_set(content(loop("m", many, step("b"), dependencies=["l"] * 400)), ACTIONS)
+    inner = loop("o", {"y": [1]}, loop("l", many, step("a")))
+    with pytest.raises(BadInstruction, match="160000 dependencies"):  # by the name it has then
+        read_set(content(inner, loop("m", many, step("b", "l_1"))), ACTIONS)
+    long = step("a", parameters={"text": "x" * 10_000})
+    grows = step("a", parameters={"text": "${y}" * 10})
+    for body in (long, grows):
+        with pytest.raises(BadInstruction, match=f"characters .* at most {CHARACTERS_MAX}"):
+            read_set(content(loop("l", {**many, "y": ["x" * 1000]}, body)), ACTIONS)
+    read_set(content(loop("l", {"y": ["x" * 1000]}, long, step("b", parameters={}))), ACTIONS)
+
+
+def test_a_value_of_a_loop_stands_in_a_text_as_json_has_it() -> None:
+    body = step("a", parameters={"text": "${on}, ${t}, ${name}"})
+    found = read_set(content(loop("l", {"on": [True], "t": [2.5], "name": ["x"]}, body)), ACTIONS)
+    assert found.instructions[0].parameters == {"text": "true, 2.5, x"}
+
+
+@pytest.mark.promise(9)
+def test_the_id_of_a_loop_stands_once_so_that_no_dependency_on_it_is_lost() -> None:
+    first, second = loop("l", {"t": [1, 2]}, step("a")), loop("l", {"t": [1]}, step("b"))
+    inner = loop("m", {"t": [1]}, step("a"))
+    for steps in (
+        (first, second, step("c", "l")),
+        (step("l"), first, step("c", "l")),
+        (first, step("l"), step("c", "l")),
+        (loop("o", {"x": [1]}, inner), step("m_1"), step("c", "m_1")),
+        (loop("o", {"x": [1]}, inner), {**first, "instructionId": "m_1"}),
+    ):
+        with pytest.raises(BadInstruction, match="is there twice"):
+            read_set(content(*steps, mode="PARALLEL"), ACTIONS)
 
 
 def test_loops_within_loops_are_bounded_before_any_instruction_is_made() -> None:

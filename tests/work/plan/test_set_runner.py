@@ -1,6 +1,7 @@
 """The runner begins what the course says, side by side, and ends with a trip of the line."""
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,9 @@ ACTIONS = {
     "set": ActionSchema(InstructionKind.OPERATION, ANY),
     "two": ActionSchema(InstructionKind.OPERATION, ANY),
     "hides": ActionSchema(InstructionKind.OPERATION, ANY),
+    "at_once": ActionSchema(InstructionKind.OPERATION, ANY),
+    "asks": ActionSchema(InstructionKind.OPERATION, ANY),
+    "trips_late": ActionSchema(InstructionKind.QUERY, ANY),
 }
 
 
@@ -39,9 +43,30 @@ class Line:
     def __init__(self) -> None:
         self.sent: list[float] = []
         self.holds_s = 0.0
+        self.trips_after_s = math.inf
+        self.began_s = 0.0
+        self.by_hand: list[str] = []
+
+    def check(self) -> None:
+        if self.now_s() - self.began_s >= self.trips_after_s:
+            raise TrippedHere
+
+    async def next_tick(self) -> None:
+        await asyncio.sleep(1.0)
+        self.check()
+
+    async def query(self, instrument: str, name: str, about: object = None) -> object:
+        self.by_hand.append(name)
+        return None
+
+    async def confirm(self, action: str, text: str, details: object) -> str:
+        if action == "forbidden":
+            raise PermissionError
+        self.by_hand.append(action)
+        return "ada"
 
     async def perform(self, command: Command) -> Outcome:
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(0.5 if command.value > 1000 else 1.0)
         if command.value < 0:
             raise ConnectionError("no reply")
         refused = command.value > 100
@@ -95,7 +120,37 @@ async def hide(step: RunningStep) -> Mapping[str, Any]:
     return {}
 
 
+async def set_at_once(step: RunningStep) -> Mapping[str, Any]:
+    each = (step.perform("oven.setpoint", value, "degC") for value in step.parameters["v"])
+    await asyncio.gather(*each)
+    return {}
+
+
+async def ask_first(step: RunningStep) -> Mapping[str, Any]:
+    asked = step.parameters["first"]
+    try:
+        if asked == "expose":
+            await step.operations.query("raman", asked)
+        else:
+            await step.operations.confirm(asked, "", {})
+    except PermissionError:
+        raise step.failed("not allowed", FailureKind.REFUSED) from None
+    await step.perform("oven.setpoint", 900.0, "degC")
+    return {}
+
+
+async def trip_late(step: RunningStep) -> Mapping[str, Any]:
+    try:
+        await asyncio.sleep(99.0)
+    except asyncio.CancelledError:
+        raise TrippedHere from None
+    return {}
+
+
 VERBS = {
+    "at_once": set_at_once,
+    "asks": ask_first,
+    "trips_late": trip_late,
     "hides": hide,
     "wait": wait,
     "fail": fail,
@@ -114,16 +169,25 @@ def plan(*steps: dict[str, Any], mode: str = "PARALLEL", **more: Any) -> Instruc
 class Ran:
     """A set that was carried out: its records, its line, and how long it took."""
 
-    def __init__(self, what: InstructionSet, holds_s: float = 0.0, **more: Any) -> None:
-        self.line, self.turns, self.error = Line(), list[Turn](), None
-        self.line.holds_s = holds_s
+    def __init__(
+        self,
+        what: InstructionSet,
+        holds_s: float = 0.0,
+        trips_after_s: float = math.inf,
+        waits_s: float = 0.0,
+        **more: Any,
+    ) -> None:
+        self.turns, self.error = list[Turn](), None
         loop = VirtualLoop()
         begin_s = loop.time()
 
         async def carry_out() -> None:
-            line: Any = self.line
+            line: Any = Line()
+            self.line: Line = line
+            line.holds_s, line.trips_after_s, line.began_s = holds_s, trips_after_s, begin_s
             operations: Operations = line
             runner = SetRunner(what, operations, VERBS, ACTIONS, observer=self.turns.append, **more)
+            await asyncio.sleep(waits_s)
             try:
                 await runner.run()
             except TrippedHere as why:
@@ -190,6 +254,53 @@ def test_an_operation_that_was_refused_after_its_first_byte_is_not_tried_again()
     assert (ran.line.sent, ran.records["i0"].attempts) == ([1.0], 1)
     first = Ran(plan(act("two", v=[900.0, 1.0], recovery=kept)))
     assert (first.line.sent, first.records["i0"].attempts) == ([], 3)
+
+
+@pytest.mark.promise(42)
+@pytest.mark.parametrize("values", [[1.0, 900.0], [900.0, 1.0], [1.0, 9000.0], [9000.0, 1.0]])
+def test_one_of_two_commands_at_once_that_was_sent_is_not_sent_again(values: list[float]) -> None:
+    ran = Ran(plan(act("at_once", v=values, recovery={"retry": {"attempts": 3}}), act("wait", s=9)))
+    assert (ran.line.sent, ran.records["i0"].attempts) == ([1.0], 1)
+
+
+@pytest.mark.promise(42)
+@pytest.mark.parametrize(("first", "attempts"), [("move", 1), ("expose", 1), ("forbidden", 3)])
+def test_what_a_person_or_an_exposure_has_done_is_not_repeated(first: str, attempts: int) -> None:
+    ran = Ran(plan(act("asks", first=first, recovery={"retry": {"attempts": 3}})))
+    assert ran.records["i0"].attempts == attempts
+    assert ran.line.by_hand == ([first] if attempts == 1 else [])
+
+
+@pytest.mark.promise(14)
+def test_a_trip_in_a_pause_ends_the_set_and_nothing_begins_after_it() -> None:
+    kept = {"retry": {"attempts": 2, "delay": 600.0}}
+    ran = Ran(plan(act("fail", recovery=kept), mode="SEQUENTIAL"), trips_after_s=20.0)
+    assert isinstance(ran.error, TrippedHere)
+    assert ran.took_s <= 21.0
+    assert ran.records["i0"].attempts == 1
+    assert ran.left == []
+    at_end = Ran(plan(act("fail", recovery={"retry": {"attempts": 2}})), trips_after_s=1.5)
+    assert isinstance(at_end.error, TrippedHere)  # between two polls
+    assert at_end.records["i0"].attempts == 1
+
+
+@pytest.mark.promise(14)
+def test_a_trip_that_what_was_cancelled_ends_with_is_a_trip_of_the_set() -> None:
+    late = {**act("trips_late"), "timeout": 3}
+    ran = Ran(plan(late, act("wait", s=9.0)))
+    assert isinstance(ran.error, TrippedHere)
+    assert ran.statuses() == ["TIMEOUT", "FAILED"]
+
+
+def test_what_ends_with_a_trip_has_its_own_result() -> None:
+    ran = Ran(plan(act("trip"), act("wait", s=0.5, n=3), act("silent")))
+    assert isinstance(ran.error, TrippedHere)
+    assert ran.statuses() == ["FAILED", "COMPLETED", "FAILED"]
+    assert ran.records["i1"].result == {"n": 3}
+
+
+def test_the_time_of_a_set_begins_with_its_run() -> None:
+    assert Ran(plan(act("wait", s=5.0), timeout=9), waits_s=60.0).statuses() == ["COMPLETED"]
 
 
 def test_what_fails_is_recovered_as_it_declares() -> None:
