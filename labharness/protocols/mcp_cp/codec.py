@@ -19,7 +19,7 @@ from labharness.protocols.mcp_cp.messages import (
     McpMessage,
 )
 from labharness.protocols.mcp_cp.parts import END, ID_CHARACTERS_MAX, Part, Unfit
-from labharness.protocols.mcp_cp.tools import TRACE
+from labharness.protocols.mcp_cp.tools import TRACE, without
 from labharness.protocols.strict_json import NotJson, json_object
 from labharness.protocols.timestamps import TIMESTAMPS
 
@@ -125,7 +125,10 @@ def message_types() -> Mapping[str, Any]:
 def _message(body: Mapping[str, Any], place: str) -> McpMessage:
     """Return the message that an object holds; one that is added to a history is read first."""
     _check_version(body.get("metadata"), place)
-    name, content = body.get("type"), body.get("content")
+    name = body.get("type")
+    if name in ("ERROR_RESPONSE", "SYSTEM_MESSAGE"):
+        body = without(body, TRACE)
+    content = body.get("content")
     known = CONTENTS if isinstance(name, str) and name in CONTENTS else message_types()
     if not (isinstance(name, str) and name in known):
         raise must(f"{place}.type", name, Text("mcp_cp.one_of", names=[*known]))
@@ -139,7 +142,7 @@ def _message(body: Mapping[str, Any], place: str) -> McpMessage:
     message = converted({**body, "content": read}, McpMessage, place)
     strange = dict(_strange({**body, "content": None}, message, "$"))
     strange |= dict(_strange(content, read, "$.content"))
-    return _keeping(message, strange, place) if strange else message
+    return _keeping(message, strange, place) if strange or UNKNOWN in message.metadata else message
 
 
 def _check_version(metadata: object, place: str) -> None:
@@ -177,7 +180,7 @@ def _strange(body: object, part: object, place: str) -> Iterator[tuple[str, Any]
             where = f"{place}.{name}" if simple else f"{place}[{json.dumps(name)}]"
             if name in fields:
                 yield from _strange(value, getattr(part, fields[name]), where)
-            elif name not in (tag, TRACE):
+            elif name != tag:
                 yield where, value
     elif isinstance(body, list) and isinstance(part, tuple):
         for number, (value, each) in enumerate(zip(body, part, strict=True)):
@@ -190,6 +193,10 @@ def _keeping(message: McpMessage, strange: Mapping[str, Any], place: str) -> Mcp
     if not isinstance(kept, dict):
         raise must(where, kept, Text("mcp_cp.unknown_kept"))
     kept = {**kept, **strange}
+    if message.type != "USER_INPUT":  # users may name a field as they like
+        kept = without(kept, TRACE)
+    if not kept and UNKNOWN not in message.metadata:
+        return message
     if len(kept) > UNKNOWN_MAX:
         raise must(where, len(kept), Text("mcp_cp.unknown_most", most=UNKNOWN_MAX))
     return msgspec.structs.replace(message, metadata={**message.metadata, UNKNOWN: kept})

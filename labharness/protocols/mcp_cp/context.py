@@ -9,10 +9,11 @@ import msgspec
 
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
-from labharness.protocols.mcp_cp.codec import converted, must, written
+from labharness.protocols.mcp_cp.codec import converted, decode, must, written
 from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import AddMessage, ClearHistory, McpMessage, UpdateState
 from labharness.protocols.mcp_cp.parts import Part, Word
+from labharness.protocols.mcp_cp.tools import without
 from labharness.protocols.timestamps import moment_of
 
 MESSAGES_MAX: Final = 10_000
@@ -32,6 +33,9 @@ CHANGES_MAX: Final = 1_000
 
 VERSION: Final = "contextVersion"
 """The place in `metadata` of the version that a client wrote on, and of ours in a context."""
+
+ADDRESS: Final = "ipAddress"
+"""The field of a client that is kept only where the lab says so (ruling 38)."""
 
 Operation = Literal["ADD_MESSAGE", "UPDATE_STATE", "CLEAR_HISTORY"]
 
@@ -182,9 +186,8 @@ class Context:
         return base
 
     def _added(self, message: McpMessage, update: McpMessage) -> Applied:
-        if not self.keeps_ip_address:
-            kept = without_address(message.metadata)
-            message = msgspec.structs.replace(message, metadata=kept)
+        if not self.keeps_ip_address and ADDRESS.encode() in (data := written(message)):
+            message = decode(written(without(msgspec.json.decode(data), ADDRESS)))
         known = next((m for m in self.messages if m.message_id == message.message_id), None)
         cleared = {forgotten for each in self.log for forgotten, _ in each.cleared}
         if known == message or message.message_id in cleared:
@@ -234,6 +237,8 @@ class Context:
                 raise must("$.content.path", path, Text("mcp_cp.no_object", name=name))
             place[name] = place = dict(inner)
         place[names[-1]] = value
+        if not self.keeps_ip_address:
+            state = without(state, ADDRESS)
         converted(state, DialogueState, "$.state")
         size = len(written(state))
         if size > STATE_BYTES_MAX:
@@ -266,18 +271,10 @@ def opened(
     context_id: str, timestamp: str, metadata: Mapping[str, Any], *, keeps_ip_address: bool = False
 ) -> Context:
     """Return a new context; the address of a client is kept where the lab says so (ruling 38)."""
-    kept = dict(metadata) if keeps_ip_address else without_address(metadata)
+    kept = dict(metadata) if keeps_ip_address else without(dict(metadata), ADDRESS)
     return Context(
         context_id, timestamp, timestamp, metadata=kept, keeps_ip_address=keeps_ip_address
     )
-
-
-def without_address(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata without the `ipAddress` of its `clientInfo`."""
-    found = dict(metadata)
-    if isinstance(client := found.get("clientInfo"), dict):
-        found["clientInfo"] = {name: each for name, each in client.items() if name != "ipAddress"}
-    return found
 
 
 def _moment(timestamp: str) -> datetime:

@@ -70,7 +70,7 @@ class ToolError(Part, frozen=True):
     details: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "details", without_traces(self.details))
+        msgspec.structs.force_setattr(self, "details", without(self.details, TRACE))
 
 
 class ClientInfo(Part, frozen=True):
@@ -175,14 +175,18 @@ class AvailableTool(Part, frozen=True):
             raise Unfit("mcp_cp.available", name="version" if self.available else "reason")
 
 
-def without_traces(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return a JSON value without each `stackTrace` in it (ruling 38)."""
-    if isinstance(value, dict):
-        return {name: without_traces(each) for name, each in value.items() if name != TRACE}
-    return [without_traces(each) for each in value] if isinstance(value, list) else value
-
-
 TRACE: Final = "stackTrace"
+
+
+def without(value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return a JSON value without any field of a name, or whose JSON path ends so (ruling 38)."""
+    if isinstance(value, dict):
+        return {
+            key: without(each, name)
+            for key, each in value.items()
+            if key != name and not key.endswith(f".{name}")
+        }
+    return [without(each, name) for each in value] if isinstance(value, list) else value
 
 
 def check_calls(calls: Sequence[ToolCall]) -> None:

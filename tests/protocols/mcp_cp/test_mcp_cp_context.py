@@ -15,7 +15,7 @@ from labharness.protocols.mcp_cp.codec import decode, encode
 from labharness.protocols.mcp_cp.context import Applied, Context, opened
 from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import McpMessage
-from mcp_cp_samples import AT, message, written
+from mcp_cp_samples import AT, CONTENTS, RESULT, message, written
 
 NEW = opened("ctx_1", "2025-12-01T10:00:00Z", {"userId": "u"})
 
@@ -282,6 +282,24 @@ def test_an_address_is_kept_only_where_the_lab_says_so() -> None:
         assert ("192.168" in json.dumps(found.shown())) is keeps
         assert ("192.168" in repr(found)) is keeps
         assert found.metadata["clientInfo"]["device"] == "d"
+
+
+def test_an_address_is_kept_nowhere_in_history_and_state() -> None:
+    own = {"ipAddress": "192.168.1.1", "more": [{"ipAddress": "192.168.1.1"}]}
+    result = {**RESULT, "clientInfo": {"browser": "b", **own}, "result": own}
+    capable = {**CONTENTS["CLIENT_CAPABILITIES"], **own, "clientInfo": own}
+    for keeps in (False, True):
+        found = opened("ctx_1", AT, own, keeps_ip_address=keeps)
+        found = after(
+            add("u1", message("TOOL_CALL_RESPONSE", {"results": [result]}, messageId="m1")),
+            add("u2", message("CLIENT_CAPABILITIES", capable, messageId="m2", metadata=own)),
+            state("u3", "customState.client", own),
+            start=found,
+        )
+        for each in (found.metadata, *found.messages, found.state):
+            assert ("192.168" in repr(each)) is keeps
+        assert found.messages[0].content.results[0].client_info.browser == "b"
+        assert found.append(found.messages[1]).outcome == "already"
 
 
 def drawn_update(

@@ -513,6 +513,10 @@ def test_a_broken_package_breaks_no_type_of_the_text(
     assert said in str(fault)
     assert "secret" not in str(fault)
     assert errors.class_of(fault.error_code) == "SYSTEM"
+    answer = errors.answer_to(fault, AT, "trace_1")
+    assert answer.source is messages.ErrorSource.SYSTEM
+    assert "package" not in answer.message
+    assert "trace_1" in answer.message
     assert read(WHOLE["USER_INPUT"])
 
 

@@ -239,12 +239,20 @@ def test_a_message_that_cannot_be_read_is_answered_with_what_was_wrong() -> None
         "C:\\Users\\ann\\lab.toml",
         "pid 4711",
         "PID=4711",
+        "/srv/alice/key.pem",
+        "file:///srv/alice/key.pem",
+        "C:\\secret.txt",
+        "/secret.txt",
+        "process 4711",
+        "alice@host",
     ],
 )
 def test_no_path_and_no_process_is_ever_sent(secret: str) -> None:
     said = f"cannot open {secret}: is it there?"
     told = error_response("SYSTEM_ERROR", said, ErrorSource.SERVER, ErrorDetails(), said)
     assert told.message == told.suggested_action == "cannot open …: is it there?"
+    for before in ("无法打开文件", "open:"):
+        assert errors.without_insides(f"{before}{secret}: no") == f"{before}…: no"
 
 
 @pytest.mark.parametrize(
@@ -256,6 +264,8 @@ def test_no_path_and_no_process_is_ever_sent(secret: str) -> None:
         "$.content.toolCalls[0].name is 5; it must be a text",
         "temperature and/or flow",
         "rapid 12 s ramp",
+        "温度/流量/压力",
+        "100 kV @ 3 mA",
     ],
 )
 def test_plain_sentences_are_sent_as_they_are(plain: str) -> None:
@@ -289,6 +299,28 @@ def test_no_trace_of_a_stack_passes_through() -> None:
         assert b"stackTrace" not in sent
         assert b"srv" not in sent
     assert decode(written(result)).content.results[0].error.details == {"hint": "h"}
+
+
+@pytest.mark.parametrize("kind", ["ERROR_RESPONSE", "SYSTEM_MESSAGE", "MODEL_RESPONSE"])
+def test_no_trace_of_a_stack_passes_at_any_depth_of_what_the_text_does_not_name(kind: str) -> None:
+    cause = {"why": 1, "causes": [{"stackTrace": "srv"}], "stackTrace": "srv"}
+    body = {**WHOLE[kind], "cause": cause, "stackTrace": "srv"}
+    for place in ("details", "data", "usage"):
+        if place in body["content"]:
+            body = changed(body, ("content", place, "cause"), cause)
+            body = changed(body, ("content", place, "stackTrace"), "srv")
+    found = decode(written(body))
+    assert found.metadata["unknownFields"]["$.cause"] == {"why": 1, "causes": [{}]}
+    assert b"srv" not in encode(found)
+    sent_on = {"$.content.stackTrace": "srv", "$.content.cause": cause}
+    again = changed(WHOLE[kind], ("metadata", "unknownFields"), sent_on)
+    assert b"srv" not in encode(decode(written(again)))
+
+
+def test_a_field_of_that_name_that_a_user_writes_is_kept() -> None:
+    body = changed(WHOLE["USER_INPUT"], ("content", "stackTrace"), "mine")
+    found = decode(written(body)).metadata["unknownFields"]
+    assert found == {"$.content.stackTrace": "mine"}
 
 
 WHOLE_CALL: dict[str, object] = {**CALLS[0]}
