@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Final
@@ -16,6 +16,7 @@ from labharness.protocols.mcp_cp.messages import (
     CONTENTS,
     InstructionForm,
     InstructionMessage,
+    LoopForm,
     McpMessage,
 )
 from labharness.protocols.mcp_cp.parts import END, ID_CHARACTERS_MAX, Part, Unfit
@@ -42,7 +43,7 @@ GROUP: Final = "labharness.mcp_cp_messages"
 """Entry points of more types of message: the name is the type, the value a class of `Part`."""
 
 _VERSION: Final = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}(?:\.[0-9]{1,4})?")
-_PLACE: Final = re.compile(r"(?s)(.*?)(?: - at `\$(.*)`)?")
+_PLACE: Final = re.compile(r"(?s)(.*?)(?: - at (`key` in )?`\$(.*)`)?")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _WORDS: Final[Mapping[str, str]] = {  # msgspec's names of types
     "array": "a list",
@@ -137,12 +138,19 @@ def _message(body: Mapping[str, Any], place: str) -> McpMessage:
         content = _with_message(body, content, inside)
     read = converted(content, known[name], inside)
     if isinstance(read, InstructionMessage):
-        for number, each in enumerate(read.instructions):
-            converted(each, InstructionForm, f"{inside}.instructions[{number}]")
+        _check_instructions(read.instructions, f"{inside}.instructions")
     message = converted({**body, "content": read}, McpMessage, place)
     strange = dict(_strange({**body, "content": None}, message, "$"))
     strange |= dict(_strange(content, read, "$.content"))
     return _keeping(message, strange, place) if strange or UNKNOWN in message.metadata else message
+
+
+def _check_instructions(instructions: Iterable[Mapping[str, Any]], place: str) -> None:
+    for number, each in enumerate(instructions):
+        form = InstructionForm if each.get("over") is None else LoopForm
+        read = converted(each, form, f"{place}[{number}]")
+        if isinstance(read, LoopForm):
+            _check_instructions(read.instructions, f"{place}[{number}].instructions")
 
 
 def _check_version(metadata: object, place: str) -> None:
@@ -216,9 +224,10 @@ def converted(value: object, kind: Any, place: str) -> Any:  # noqa: ANN401 - an
 
 def _told(error: msgspec.ValidationError, value: Any, kind: object, place: str) -> NotMcpCp:  # noqa: ANN401 - any JSON
     """Return an error of msgspec in our words."""
-    what, inside = _PLACE.fullmatch(str(error)).groups()  # type: ignore[union-attr]  # matches all
-    steps = [int(number) if number else name for name, number in _STEP.findall(inside or "")]
-    where = place + (inside or "")
+    what, of_name, inside = _PLACE.fullmatch(str(error)).groups()  # type: ignore[union-attr]  # matches all
+    inside, of_value, _ = (inside or "").partition("[...]")  # msgspec does not say which it is
+    steps = [int(number) if number else name for name, number in _STEP.findall(inside)]
+    where = place + inside
     if isinstance(error.__cause__, Unfit):
         return NotMcpCp(Text("mcp_cp.unfit", where=where, why=str(error.__cause__)), where)
     if missing := re.fullmatch("Object missing required field `(.*)`", what):
@@ -226,6 +235,8 @@ def _told(error: msgspec.ValidationError, value: Any, kind: object, place: str) 
         return NotMcpCp(Text("mcp_cp.missing", where=where), where)
     for step in steps:
         value = value[step]
+    if of_name or of_value:
+        return must(where, value, Text("mcp_cp.names_and_values", why=what))
     if what.startswith("Invalid"):
         return must(where, value, Text("mcp_cp.one_of", names=_choices(kind, steps)))
     wanted = what.removeprefix("Expected ").partition(", got ")[0]

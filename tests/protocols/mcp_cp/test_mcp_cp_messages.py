@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
 
 from labharness.core.vocabulary.texts import in_language
 from labharness.protocols.mcp_cp import codec, errors, messages, tools
@@ -14,6 +15,7 @@ from labharness.protocols.mcp_cp.codec import decode, encode, message_types
 from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import McpMessage, Sender, UserInput
 from labharness.protocols.mcp_cp.parts import Part, Unfit
+from labharness.protocols.mcp_cp.schemas import message_schema
 from mcp_cp_samples import (
     AT,
     ATTACHMENT,
@@ -318,6 +320,39 @@ def test_what_an_instruction_has_besides_its_form_stays_in_it() -> None:
     assert read(body).metadata == {"a": 1}
 
 
+def test_a_set_with_loops_passes_unmoved_as_its_reader_takes_it() -> None:
+    inner = {"instructionId": "b", "action": "A", "recovery": {"otherwise": "skip"}, "more": 1}
+    loop = {"instructionId": "l", "over": {"t": {"from": 1, "to": 2, "points": 3}}}
+    deep = {**loop, "instructions": [{**loop, "over": {"x": [1, "a"]}, "instructions": [inner]}]}
+    content = {"instructions": [inner, deep], "executionMode": "SEQUENTIAL", "goesOn": True}
+    body = message("INSTRUCTION", content)
+    found = read(body)
+    assert json.loads(encode(found))["content"] == content
+    assert found.metadata == {}
+    assert Draft202012Validator(message_schema("INSTRUCTION")).is_valid(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "where"),
+    [
+        ((), {"instructionId": "l", "over": {}, "instructions": [INSTRUCTION]}, ".over"),
+        ((), {"instructionId": "l", "over": {"a": [1]}}, ".instructions"),
+        (("condition",), None, ".condition"),
+        (
+            (),
+            {"instructionId": "l", "over": {"a": [1]}, "instructions": [{"instructionId": "b"}]},
+            ".instructions[0].action",
+        ),
+        ((), {"instructionId": "l", "over": None}, ".action"),
+    ],
+)
+def test_a_loop_or_an_instruction_that_its_reader_refuses_is_refused_at_its_place(
+    path: Path, wrong: object, where: str
+) -> None:
+    body = changed(WHOLE["INSTRUCTION"], ("content", "instructions", 0, *path), wrong)
+    assert refused(body).where == f"$.content.instructions[0]{where}"
+
+
 # ---- bytes
 
 
@@ -481,6 +516,31 @@ def test_a_type_of_another_package_is_read_written_and_strict(plugged: list[Any]
     assert decode(encode(found)) == found
     assert refused(message("SPECTRUM", {})).where == "$.content.peaks"
     assert "SPECTRUM" in str(refused(message("SPECTRE", {})))
+
+
+class Counts(Part, frozen=True):
+    """A type of message whose names and values are held to a type."""
+
+    counts: dict[str, int]
+    numbers: dict[int, list[Spectrum]] = msgspec.field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"counts": {"a": "x"}},
+        {"counts": {}, "numbers": {"x": []}},
+        {"counts": {}, "numbers": {"1": [{"peaks": 5}]}},
+    ],
+)
+def test_a_wrong_name_or_value_of_a_plug_ins_object_is_refused_at_that_object(
+    plugged: list[Any], content: dict[str, Any]
+) -> None:
+    plugged.append(_Loaded("COUNTS", Counts))
+    assert read(message("COUNTS", {"counts": {"a": 1}}))
+    fault = refused(message("COUNTS", content))
+    assert fault.where == f"$.content.{[*content][-1]}"
+    assert "Expected" in str(fault)
 
 
 class _Loaded:
