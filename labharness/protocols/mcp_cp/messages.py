@@ -67,12 +67,17 @@ class McpMessage(Part, frozen=True):
         check_moment("timestamp", self.timestamp)
 
 
+_MIME_TYPE: Final = (
+    rf'^[a-z]+/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=([\w!#$&^.+-]+|"[^"\x00-\x1f]*"))*{END}'
+)
+
+
 class AttachmentFacts(Part, frozen=True):
     """Name, size (bytes) and type of an attachment, and the digest of its bytes."""
 
     file_name: Annotated[str, msgspec.Meta(max_length=255, pattern=rf"^[^/\\\x00-\x1f\x7f]+{END}")]
     file_size: Annotated[int, msgspec.Meta(ge=0, le=ATTACHMENT_BYTES_MAX)]
-    mime_type: Annotated[str, msgspec.Meta(max_length=255, pattern=rf"^[a-z]+/[\w!#$&^.+-]+{END}")]
+    mime_type: Annotated[str, msgspec.Meta(max_length=255, pattern=_MIME_TYPE)]
     digest: Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}" + END)] | None = None
 
 

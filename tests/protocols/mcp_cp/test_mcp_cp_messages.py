@@ -219,6 +219,27 @@ def test_an_attachment_that_cannot_be_is_refused_at_its_place(path: Path, wrong:
     assert fault.where == ".".join(["$.content.attachments[0]", *map(str, path)])
 
 
+@pytest.mark.parametrize(
+    ("mime_type", "fits"),
+    [
+        ("text/plain; charset=utf-8", True),
+        ('text/plain;charset="utf 8"; a=b', True),
+        ("text/plain; charset", False),
+        ("text/plain;", False),
+    ],
+)
+def test_a_mime_type_may_have_parameters(mime_type: str, fits: bool) -> None:
+    one = {**ATTACHMENT, "type": "FILE"}
+    one["metadata"] = {"fileName": "a", "fileSize": 3, "mimeType": mime_type}
+    body = message("USER_INPUT", {"text": "t", "attachments": [one]})
+    assert read(body) if fits else refused(body)
+
+
+def test_of_two_numbers_that_json_has_not_the_first_is_named() -> None:
+    body = message("USER_INPUT", {"text": "t"}, metadata={"a": [0, 2**53, 2**54], "b": 2**53})
+    assert refused(body).where == "$.metadata.a[1]"
+
+
 def test_bytes_behind_an_address_are_held_to_size_and_digest() -> None:
     attachment = msgspec.convert(ATTACHMENT, messages.Attachment)
     attachment.check(b"abc")

@@ -181,6 +181,31 @@ def test_a_tool_is_available_or_the_reason_is_said(asked: AskedTool, reason: str
         assert in_language(found.message, "zh") != found.message
 
 
+@pytest.mark.parametrize(
+    ("found", "least", "fits"),
+    [
+        ("1.0.0-rc1", "1.0.0", False),
+        ("1.0.0", "1.0.0-rc1", True),
+        ("1.0.0-rc2", "1.0.0-rc10", False),
+        ("1.0.1-rc1", "1.0.0", True),
+        ("v1.0.0+build5", "1.0", True),
+    ],
+)
+def test_a_version_before_a_release_does_not_count_as_it(
+    found: str, least: str, fits: bool
+) -> None:
+    told = availability(AskedTool("camera", least), [SupportedTool("camera", found)])
+    assert told.available is fits
+
+
+def test_of_two_versions_of_a_tool_the_one_that_fits_is_available() -> None:
+    both = [SupportedTool("camera", "1.0", ("ar",)), SupportedTool("camera", "2.0")]
+    for each in (both, both[::-1]):
+        assert availability(AskedTool("camera", "2.0"), each).version == "2.0"
+        assert availability(AskedTool("camera", None, ("ar",)), each).version == "1.0"
+        assert availability(AskedTool("camera", "3.0"), each).reason == "VERSION_TOO_LOW"
+
+
 @pytest.mark.parametrize(("number", "name"), [(0, "version"), (1, "reason")])
 def test_an_answer_about_a_tool_has_its_version_or_its_reason(number: int, name: str) -> None:
     path = ("content", "availableTools", number, name)
