@@ -78,6 +78,7 @@ INSTRUCTION = {
     "condition": "dependencies.inst_1.status == 'COMPLETED'",
     "timeout": 10.5,
     "metadata": {"kind": "QUERY"},
+    "over": None,
 }
 
 CONTENTS: dict[str, dict[str, Any]] = {

@@ -30,9 +30,9 @@ def value_fault(value: object, where: str) -> tuple[str, str] | None:
             why = f"an integer beyond ±{INTEGER_MAX} is read differently by others"
             return _shown(place, where), why
         if isinstance(one, dict | Mapping):
-            pending += [((place, key), item) for key, item in one.items()]
+            pending += [((place, key), item) for key, item in one.items()][::-1]
         elif isinstance(one, list | tuple):
-            pending += [((place, index), item) for index, item in enumerate(one)]
+            pending += [((place, index), item) for index, item in enumerate(one)][::-1]
     return None
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Final
@@ -16,10 +16,11 @@ from labharness.protocols.mcp_cp.messages import (
     CONTENTS,
     InstructionForm,
     InstructionMessage,
+    LoopForm,
     McpMessage,
 )
 from labharness.protocols.mcp_cp.parts import END, ID_CHARACTERS_MAX, Part, Unfit
-from labharness.protocols.mcp_cp.tools import TRACE
+from labharness.protocols.mcp_cp.tools import TRACE, without
 from labharness.protocols.strict_json import NotJson, json_object
 from labharness.protocols.timestamps import TIMESTAMPS
 
@@ -42,7 +43,7 @@ GROUP: Final = "labharness.mcp_cp_messages"
 """Entry points of more types of message: the name is the type, the value a class of `Part`."""
 
 _VERSION: Final = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}(?:\.[0-9]{1,4})?")
-_PLACE: Final = re.compile(r"(?s)(.*?)(?: - at `\$(.*)`)?")
+_PLACE: Final = re.compile(r"(?s)(.*?)(?: - at (`key` in )?`\$(.*)`)?")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _WORDS: Final[Mapping[str, str]] = {  # msgspec's names of types
     "array": "a list",
@@ -125,7 +126,10 @@ def message_types() -> Mapping[str, Any]:
 def _message(body: Mapping[str, Any], place: str) -> McpMessage:
     """Return the message that an object holds; one that is added to a history is read first."""
     _check_version(body.get("metadata"), place)
-    name, content = body.get("type"), body.get("content")
+    name = body.get("type")
+    if name in ("ERROR_RESPONSE", "SYSTEM_MESSAGE"):
+        body = without(body, TRACE)
+    content = body.get("content")
     known = CONTENTS if isinstance(name, str) and name in CONTENTS else message_types()
     if not (isinstance(name, str) and name in known):
         raise must(f"{place}.type", name, Text("mcp_cp.one_of", names=[*known]))
@@ -134,12 +138,19 @@ def _message(body: Mapping[str, Any], place: str) -> McpMessage:
         content = _with_message(body, content, inside)
     read = converted(content, known[name], inside)
     if isinstance(read, InstructionMessage):
-        for number, each in enumerate(read.instructions):
-            converted(each, InstructionForm, f"{inside}.instructions[{number}]")
+        _check_instructions(read.instructions, f"{inside}.instructions")
     message = converted({**body, "content": read}, McpMessage, place)
     strange = dict(_strange({**body, "content": None}, message, "$"))
     strange |= dict(_strange(content, read, "$.content"))
-    return _keeping(message, strange, place) if strange else message
+    return _keeping(message, strange, place) if strange or UNKNOWN in message.metadata else message
+
+
+def _check_instructions(instructions: Iterable[Mapping[str, Any]], place: str) -> None:
+    for number, each in enumerate(instructions):
+        form = InstructionForm if each.get("over") is None else LoopForm
+        read = converted(each, form, f"{place}[{number}]")
+        if isinstance(read, LoopForm):
+            _check_instructions(read.instructions, f"{place}[{number}].instructions")
 
 
 def _check_version(metadata: object, place: str) -> None:
@@ -177,7 +188,7 @@ def _strange(body: object, part: object, place: str) -> Iterator[tuple[str, Any]
             where = f"{place}.{name}" if simple else f"{place}[{json.dumps(name)}]"
             if name in fields:
                 yield from _strange(value, getattr(part, fields[name]), where)
-            elif name not in (tag, TRACE):
+            elif name != tag:
                 yield where, value
     elif isinstance(body, list) and isinstance(part, tuple):
         for number, (value, each) in enumerate(zip(body, part, strict=True)):
@@ -190,6 +201,10 @@ def _keeping(message: McpMessage, strange: Mapping[str, Any], place: str) -> Mcp
     if not isinstance(kept, dict):
         raise must(where, kept, Text("mcp_cp.unknown_kept"))
     kept = {**kept, **strange}
+    if message.type != "USER_INPUT":  # users may name a field as they like
+        kept = without(kept, TRACE)
+    if not kept and UNKNOWN not in message.metadata:
+        return message
     if len(kept) > UNKNOWN_MAX:
         raise must(where, len(kept), Text("mcp_cp.unknown_most", most=UNKNOWN_MAX))
     return msgspec.structs.replace(message, metadata={**message.metadata, UNKNOWN: kept})
@@ -209,9 +224,10 @@ def converted(value: object, kind: Any, place: str) -> Any:  # noqa: ANN401 - an
 
 def _told(error: msgspec.ValidationError, value: Any, kind: object, place: str) -> NotMcpCp:  # noqa: ANN401 - any JSON
     """Return an error of msgspec in our words."""
-    what, inside = _PLACE.fullmatch(str(error)).groups()  # type: ignore[union-attr]  # matches all
-    steps = [int(number) if number else name for name, number in _STEP.findall(inside or "")]
-    where = place + (inside or "")
+    what, of_name, inside = _PLACE.fullmatch(str(error)).groups()  # type: ignore[union-attr]  # matches all
+    inside, of_value, _ = (inside or "").partition("[...]")  # msgspec does not say which it is
+    steps = [int(number) if number else name for name, number in _STEP.findall(inside)]
+    where = place + inside
     if isinstance(error.__cause__, Unfit):
         return NotMcpCp(Text("mcp_cp.unfit", where=where, why=str(error.__cause__)), where)
     if missing := re.fullmatch("Object missing required field `(.*)`", what):
@@ -219,6 +235,8 @@ def _told(error: msgspec.ValidationError, value: Any, kind: object, place: str) 
         return NotMcpCp(Text("mcp_cp.missing", where=where), where)
     for step in steps:
         value = value[step]
+    if of_name or of_value:
+        return must(where, value, Text("mcp_cp.names_and_values", why=what))
     if what.startswith("Invalid"):
         return must(where, value, Text("mcp_cp.one_of", names=_choices(kind, steps)))
     wanted = what.removeprefix("Expected ").partition(", got ")[0]

@@ -9,10 +9,12 @@ import msgspec
 
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
-from labharness.protocols.mcp_cp.codec import converted, must, written
+from labharness.protocols.mcp_cp.codec import DEPTH_MAX, converted, decode, must, written
 from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import AddMessage, ClearHistory, McpMessage, UpdateState
 from labharness.protocols.mcp_cp.parts import Part, Word
+from labharness.protocols.mcp_cp.tools import without
+from labharness.protocols.strict_json import NotJson, check_bounds
 from labharness.protocols.timestamps import moment_of
 
 MESSAGES_MAX: Final = 10_000
@@ -24,14 +26,20 @@ HISTORY_BYTES_MAX: Final = 16_777_216
 STATE_BYTES_MAX: Final = 262_144
 """Size (bytes) of the largest state."""
 
-STATE_DEPTH_MAX: Final = 32
-"""Most names of a path below `state`; with its value it stays within the depth of a message."""
+PATH_NAMES_MAX: Final = 32
+"""Most names of a path below `state`."""
+
+STATE_DEPTH_MAX: Final = DEPTH_MAX - 8
+"""Deepest nesting of the whole state: a result of a tool that has the context can carry it."""
 
 CHANGES_MAX: Final = 1_000
 """Most changes that are remembered, to merge what was written on an old version."""
 
 VERSION: Final = "contextVersion"
 """The place in `metadata` of the version that a client wrote on, and of ours in a context."""
+
+ADDRESS: Final = "ipAddress"
+"""The field of a client that is kept only where the lab says so (ruling 38)."""
 
 Operation = Literal["ADD_MESSAGE", "UPDATE_STATE", "CLEAR_HISTORY"]
 
@@ -65,6 +73,7 @@ class Change:
         operation: As the text names it.
         message_id: Of the update.
         sender_id: Of the update.
+        digest: Of the update.
         path: Of the state, for UPDATE_STATE.
         cleared: Id and digest of each message that is forgotten, for CLEAR_HISTORY (ruling 39).
     """
@@ -74,6 +83,7 @@ class Change:
     operation: Operation
     message_id: str
     sender_id: str
+    digest: str
     path: str = ""
     cleared: Forgotten = ()
 
@@ -113,7 +123,8 @@ class Context:
     An update that was written on the newest version is taken, whatever its sender's clock says.
     Of two updates of the same place of the state that did not know of each other the later one
     stands, and of two of one moment that with the greater `messageId` (8.3). An update that states
-    no version is held against all remembered changes.
+    no version is held against all remembered changes. The digests of messages that were cleared are
+    kept by their ids apart from those changes, the newest `MESSAGES_MAX` of them.
     """
 
     context_id: str
@@ -124,6 +135,7 @@ class Context:
     state: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     log: tuple[Change, ...] = ()
+    cleared: Mapping[str, str] = field(default_factory=dict)
     history_bytes: int = 0
     keeps_ip_address: bool = False
 
@@ -135,8 +147,13 @@ class Context:
         """
         self._check_own(update)
         base = self._base(update)
-        if any(each.message_id == update.message_id for each in self.log):
+        taken = next((each for each in self.log if each.message_id == update.message_id), None)
+        if taken is not None:
+            if taken.digest != digest_of(written(update)):
+                raise must("$.messageId", update.message_id, Text("mcp_cp.new_id"))
             return Applied(self, "already")
+        if not isinstance(update.content, AddMessage) and (told := self._behind(update, base)):
+            return Applied(self, "behind", told)
         match update.content:
             case AddMessage(message):
                 return self._added(message, update)
@@ -182,14 +199,13 @@ class Context:
         return base
 
     def _added(self, message: McpMessage, update: McpMessage) -> Applied:
-        if not self.keeps_ip_address:
-            kept = without_address(message.metadata)
-            message = msgspec.structs.replace(message, metadata=kept)
+        if not self.keeps_ip_address and ADDRESS.encode() in (data := written(message)):
+            message = decode(written(without(msgspec.json.decode(data), ADDRESS)))
         known = next((m for m in self.messages if m.message_id == message.message_id), None)
-        cleared = {forgotten for each in self.log for forgotten, _ in each.cleared}
-        if known == message or message.message_id in cleared:
+        cleared = self.cleared.get(message.message_id)
+        if known == message or cleared == digest_of(written(message)):
             return Applied(self, "already")
-        if known is not None:
+        if known is not None or cleared is not None:
             raise must("$.messageId", message.message_id, Text("mcp_cp.new_id"))
         size = self.history_bytes + len(written(message))
         if len(self.messages) >= MESSAGES_MAX or size > HISTORY_BYTES_MAX:
@@ -198,10 +214,17 @@ class Context:
         grown = replace(self, messages=(*self.messages, message), history_bytes=size)
         return Applied(grown._changed(update, "ADD_MESSAGE"))
 
+    def _behind(self, update: McpMessage, base: int | None) -> str:
+        """Return a sentence where changes that an update may not know are no longer remembered."""
+        if not self.log or self.log[0].version == 1:
+            return ""
+        if base is None:
+            old = (_moment(update.timestamp), update.message_id) < self.log[0].order
+            return Text("mcp_cp.older", version=self.version) if old else ""
+        told = Text("mcp_cp.behind", base=base, version=self.version)
+        return told if self.log[0].version > base + 1 else ""
+
     def _updated(self, path: str, value: Any, update: McpMessage, base: int | None) -> Applied:  # noqa: ANN401 - any JSON
-        if base is not None and self.log and self.log[0].version > base + 1:
-            told = Text("mcp_cp.behind", base=base, version=self.version)
-            return Applied(self, "behind", told)
         unseen = [
             each
             for each in self.log
@@ -221,8 +244,8 @@ class Context:
 
     def _state(self, path: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
         names = path.split(".")
-        if len(names) > STATE_DEPTH_MAX:
-            raise must("$.content.path", path, Text("mcp_cp.path_depth", most=STATE_DEPTH_MAX))
+        if len(names) > PATH_NAMES_MAX:
+            raise must("$.content.path", path, Text("mcp_cp.path_depth", most=PATH_NAMES_MAX))
         if names[0] not in DialogueState.__struct_encode_fields__:
             known = Text("mcp_cp.one_of", names=DialogueState.__struct_encode_fields__)
             raise must("$.content.path", path, known)
@@ -234,10 +257,16 @@ class Context:
                 raise must("$.content.path", path, Text("mcp_cp.no_object", name=name))
             place[name] = place = dict(inner)
         place[names[-1]] = value
+        if not self.keeps_ip_address:
+            state = without(state, ADDRESS)
         converted(state, DialogueState, "$.state")
-        size = len(written(state))
-        if size > STATE_BYTES_MAX:
-            raise NotMcpCp(Text("mcp_cp.state_full", bytes=size, most=STATE_BYTES_MAX))
+        data = written(state)
+        if len(data) > STATE_BYTES_MAX:
+            raise NotMcpCp(Text("mcp_cp.state_full", bytes=len(data), most=STATE_BYTES_MAX))
+        try:
+            check_bounds(data, STATE_BYTES_MAX, STATE_DEPTH_MAX)
+        except NotJson:
+            raise NotMcpCp(Text("mcp_cp.state_deep", most=STATE_DEPTH_MAX)) from None
         return state
 
     def _cleared(self, update: McpMessage, asked: ClearHistory) -> "Context":
@@ -247,37 +276,36 @@ class Context:
         cleared = [each for each, old in zip(self.messages, gone, strict=True) if old]
         smaller = self.history_bytes - sum(len(written(each)) for each in cleared)
         digests = tuple((each.message_id, digest_of(written(each))) for each in cleared)
-        left = replace(self, messages=kept, history_bytes=smaller)
+        known = dict([*self.cleared.items(), *digests][-MESSAGES_MAX:])
+        left = replace(self, messages=kept, history_bytes=smaller, cleared=known)
         return left._changed(update, "CLEAR_HISTORY", cleared=digests)
 
     def _changed(
         self, update: McpMessage, operation: Operation, path: str = "", cleared: Forgotten = ()
     ) -> "Context":
-        version, sender = self.version + 1, update.sender.id
         made = Change(
-            version, update.timestamp, operation, update.message_id, sender, path, cleared
+            self.version + 1,
+            update.timestamp,
+            operation,
+            update.message_id,
+            update.sender.id,
+            digest_of(written(update)),
+            path,
+            cleared,
         )
         last = max(self.last_update_time, update.timestamp, key=_moment)
         log = (*self.log, made)[-CHANGES_MAX:]
-        return replace(self, version=version, last_update_time=last, log=log)
+        return replace(self, version=made.version, last_update_time=last, log=log)
 
 
 def opened(
     context_id: str, timestamp: str, metadata: Mapping[str, Any], *, keeps_ip_address: bool = False
 ) -> Context:
     """Return a new context; the address of a client is kept where the lab says so (ruling 38)."""
-    kept = dict(metadata) if keeps_ip_address else without_address(metadata)
+    kept = dict(metadata) if keeps_ip_address else without(dict(metadata), ADDRESS)
     return Context(
         context_id, timestamp, timestamp, metadata=kept, keeps_ip_address=keeps_ip_address
     )
-
-
-def without_address(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata without the `ipAddress` of its `clientInfo`."""
-    found = dict(metadata)
-    if isinstance(client := found.get("clientInfo"), dict):
-        found["clientInfo"] = {name: each for name, each in client.items() if name != "ipAddress"}
-    return found
 
 
 def _moment(timestamp: str) -> datetime:

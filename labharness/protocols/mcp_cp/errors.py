@@ -23,9 +23,16 @@ ERROR_CODES: Final[Mapping[str, tuple[ErrorClass, bool]]] = {
 }
 """The class of each code that we send, and whether another try may help."""
 
-# Paths of files with two parts and more, of either system, but not what follows `https:/`.
+# Paths of files of either system, but not what follows `https:/`; processes; accounts. Chinese has
+# no blank before them, and writes a choice of words with strokes.
+_PART: Final = r"(?:[/\\][\w.@ -]*[\w.@-])"
 _INSIDE: Final = re.compile(
-    r"(?<![\w/:.])(?:~|[A-Za-z]:)?(?:[/\\][\w.@ -]*[\w.@-]){2,}|\bpid[ =:]*[0-9]+", re.IGNORECASE
+    r"(?<![A-Z0-9_])file:/[^\s,;'\"]*[^\s,;:.'\"]"
+    r"|(?<![^\W\u3000-\u9fff])(?<![/.])(?:"
+    rf"(?:~|[A-Z]:){_PART}+|(?:(?=.[!-~])|(?<![\u3000-\u9fff])){_PART}{{2,}}|/[\w-]+\.[A-Z]\w*)"
+    r"|(?:(?<![A-Z0-9_])(?:pid|process(?: id)?)|\u8fdb\u7a0b\u53f7?)[ =:#\uff1a]*[0-9]+"
+    r"|(?<![A-Z0-9_.+-])[A-Z_][A-Z0-9_.+-]*@[A-Z0-9][A-Z0-9.-]*",
+    re.IGNORECASE,
 )
 
 
@@ -59,7 +66,7 @@ def error_response(
     details: ErrorDetails,
     suggested_action: str | None = None,
 ) -> ErrorResponse:
-    """Return what a client is told of an error: no path of a file, no process (ruling 38).
+    """Return what a client is told of an error: no path, process or account (ruling 38).
 
     Args:
         error_code: One of `ERROR_CODES`.
@@ -79,17 +86,17 @@ def error_response(
 
 
 def answer_to(fault: NotMcpCp, timestamp: str, trace_id: str) -> ErrorResponse:
-    """Return the answer to a message that could not be read."""
-    recoverable = ERROR_CODES[fault.error_code][1]
+    """Return the answer to a message that could not be read; of a fault of ours no more is said."""
+    recoverable, ours = ERROR_CODES[fault.error_code][1], fault.error_code == "SYSTEM_ERROR"
     return error_response(
         fault.error_code,
-        str(fault),
-        ErrorSource.CLIENT,
+        Text("mcp_cp.ours", trace_id=trace_id) if ours else str(fault),
+        ErrorSource.SYSTEM if ours else ErrorSource.CLIENT,
         ErrorDetails(fault.message_id, timestamp, trace_id),
         Text("mcp_cp.correct", where=fault.where) if recoverable else None,
     )
 
 
 def without_insides(said: str) -> str:
-    """Return a sentence in which each path of a file and each process id is `…`."""
+    """Return a sentence in which each path of a file, process id and account is `…`."""
     return _INSIDE.sub("…", said)

@@ -67,12 +67,17 @@ class McpMessage(Part, frozen=True):
         check_moment("timestamp", self.timestamp)
 
 
+_MIME_TYPE: Final = (
+    rf'^[a-z]+/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=([\w!#$&^.+-]+|"[^"\x00-\x1f]*"))*{END}'
+)
+
+
 class AttachmentFacts(Part, frozen=True):
     """Name, size (bytes) and type of an attachment, and the digest of its bytes."""
 
     file_name: Annotated[str, msgspec.Meta(max_length=255, pattern=rf"^[^/\\\x00-\x1f\x7f]+{END}")]
     file_size: Annotated[int, msgspec.Meta(ge=0, le=ATTACHMENT_BYTES_MAX)]
-    mime_type: Annotated[str, msgspec.Meta(max_length=255, pattern=rf"^[a-z]+/[\w!#$&^.+-]+{END}")]
+    mime_type: Annotated[str, msgspec.Meta(max_length=255, pattern=_MIME_TYPE)]
     digest: Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}" + END)] | None = None
 
 
@@ -179,8 +184,21 @@ class InstructionForm(Part, frozen=True):
     action: Word
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     dependencies: Annotated[tuple[Word, ...], msgspec.Meta(max_length=INSTRUCTIONS_MAX)] = ()
-    condition: str | None = None
+    condition: str = ""
     timeout: Seconds | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    over: None = None
+
+
+class LoopForm(Part, frozen=True):
+    """The form of a loop, which stands in the place of an instruction; `work` holds the rest."""
+
+    instruction_id: Word
+    over: Annotated[dict[str, Any], msgspec.Meta(min_length=1)]
+    instructions: Annotated[
+        tuple[dict[str, Any], ...], msgspec.Meta(min_length=1, max_length=INSTRUCTIONS_MAX)
+    ]
+    dependencies: Annotated[tuple[Word, ...], msgspec.Meta(max_length=INSTRUCTIONS_MAX)] = ()
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
@@ -192,6 +210,7 @@ class InstructionMessage(Part, frozen=True):
     ]
     execution_mode: Literal["SEQUENTIAL", "PARALLEL", "CONDITIONAL"]
     timeout: Seconds | None = None
+    goes_on: bool = False
 
 
 class ClientCapabilities(Part, frozen=True):
@@ -270,9 +289,7 @@ StatePath = Annotated[
 class UpdateState(Part, frozen=True, tag_field="operation", tag="UPDATE_STATE"):
     """``CONTEXT_UPDATE``: a value of the state, by its path with dots."""
 
-    path: Annotated[
-        str, msgspec.Meta(max_length=PATH_CHARACTERS_MAX, pattern=rf"^[^.]+(\.[^.]+)*{END}")
-    ]
+    path: StatePath
     value: Any
 
 

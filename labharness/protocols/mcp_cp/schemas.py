@@ -15,6 +15,7 @@ from labharness.protocols.mcp_cp.messages import (
     CONTENTS,
     ErrorSource,
     InstructionForm,
+    LoopForm,
     McpMessage,
 )
 
@@ -25,18 +26,20 @@ KINDS: Final = tuple(CONTENTS)
 def message_schema(kind: str) -> dict[str, Any]:
     """Return the schema of one type of message."""
     made = msgspec.json.schema_components(
-        [McpMessage, message_types()[kind], InstructionForm], ref_template="#/$defs/{name}"
+        [McpMessage, message_types()[kind], InstructionForm, LoopForm],
+        ref_template="#/$defs/{name}",
     )
-    (_, content, form), parts = made
+    (_, content, *forms), parts = made
     parts = {name: plain(each) for name, each in parts.items()}
     if "ErrorSource" in parts:
         english = [spelt for name in ErrorSource.__members__ for spelt in (name, name.lower())]
         parts["ErrorSource"] = {"enum": [*ErrorSource, *english]}
     if kind == "INSTRUCTION":
-        parts["InstructionMessage"]["properties"]["instructions"]["items"] = form
+        for name in ("InstructionMessage", "LoopForm"):
+            parts[name]["properties"]["instructions"]["items"] = {"anyOf": forms}
     head = parts["McpMessage"] if kind == "CONTEXT_UPDATE" else parts.pop("McpMessage")
     if kind != "INSTRUCTION":
-        del parts["InstructionForm"]
+        del parts["InstructionForm"], parts["LoopForm"]
     return {
         "$schema": DIALECT,
         "title": kind,

@@ -70,7 +70,7 @@ class ToolError(Part, frozen=True):
     details: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "details", without_traces(self.details))
+        msgspec.structs.force_setattr(self, "details", without(self.details, TRACE))
 
 
 class ClientInfo(Part, frozen=True):
@@ -175,14 +175,18 @@ class AvailableTool(Part, frozen=True):
             raise Unfit("mcp_cp.available", name="version" if self.available else "reason")
 
 
-def without_traces(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return a JSON value without each `stackTrace` in it (ruling 38)."""
-    if isinstance(value, dict):
-        return {name: without_traces(each) for name, each in value.items() if name != TRACE}
-    return [without_traces(each) for each in value] if isinstance(value, list) else value
-
-
 TRACE: Final = "stackTrace"
+
+
+def without(value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return a JSON value without any field of a name, or whose JSON path ends so (ruling 38)."""
+    if isinstance(value, dict):
+        return {
+            key: without(each, name)
+            for key, each in value.items()
+            if key != name and not key.endswith(f".{name}")
+        }
+    return [without(each, name) for each in value] if isinstance(value, list) else value
 
 
 def check_calls(calls: Sequence[ToolCall]) -> None:
@@ -244,12 +248,17 @@ def availability(
         supported: The tools that the client has announced.
         denied: Ids of tools that its user does not allow.
     """
-    tool = next((each for each in supported if each.tool_id == asked.tool_id), None)
+    least = _rank(asked.min_version or "")
+    announced = [each for each in supported if each.tool_id == asked.tool_id]
+    tool = max(announced, key=lambda each: _rank(each.version), default=None)
+    for each in announced:  # one version may have what the newest has not
+        if _rank(each.version) >= least and {*asked.required_capabilities} <= {*each.capabilities}:
+            tool = each
     if tool is None:
         return _not_available(asked, "NOT_SUPPORTED", Text("mcp_cp.not_supported"))
     if asked.tool_id in denied:
         return _not_available(asked, "PERMISSION_DENIED", Text("mcp_cp.denied"))
-    if asked.min_version is not None and _numbers(tool.version) < _numbers(asked.min_version):
+    if asked.min_version is not None and _rank(tool.version) < least:
         old = Text("mcp_cp.old_tool", found=tool.version, least=asked.min_version)
         return _not_available(asked, "VERSION_TOO_LOW", old)
     lacking = [each for each in asked.required_capabilities if each not in tool.capabilities]
@@ -262,8 +271,14 @@ def _not_available(asked: AskedTool, reason: str, message: Text) -> AvailableToo
     return AvailableTool(asked.tool_id, False, reason=reason, message=message)
 
 
+def _rank(version: str) -> tuple[tuple[int, ...], bool, str, tuple[int, ...]]:
+    """Return the order of a version: 1.0 and 1.0.0 are the same, and 1.0-rc1 is before them."""
+    release = re.match(r"v?[0-9.]*", version)[0]  # type: ignore[index]  # matches all
+    early = version[len(release) :].partition("+")[0]
+    return _numbers(release), not early, re.sub("[0-9]", "", early), _numbers(early)
+
+
 def _numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version; 1.0 and 1.0.0 are the same."""
     found = [int(each) for each in re.findall(r"[0-9]{1,9}", version)]
     while found and found[-1] == 0:
         found.pop()

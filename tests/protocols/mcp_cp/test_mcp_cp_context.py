@@ -15,7 +15,7 @@ from labharness.protocols.mcp_cp.codec import decode, encode
 from labharness.protocols.mcp_cp.context import Applied, Context, opened
 from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import McpMessage
-from mcp_cp_samples import AT, message, written
+from mcp_cp_samples import AT, CONTENTS, RESULT, message, written
 
 NEW = opened("ctx_1", "2025-12-01T10:00:00Z", {"userId": "u"})
 
@@ -221,6 +221,43 @@ def test_a_client_that_is_too_far_behind_is_told_to_read_again(
     assert found.apply(state("u9", "activeTools", [], 59, contextVersion=2)).outcome == "merged"
 
 
+def test_what_was_forgotten_does_not_return_when_the_log_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(contexts, "CHANGES_MAX", 3)
+    start = after(state("a", "currentTopic", "new", 9), add("u1", said("m1")), clear("c", None, 9))
+    found = after(*(state(f"s{n}", "activeTools", [], 10 + n) for n in range(5)), start=start)
+    again = found.apply(add("u9", said("m1"), 59))
+    assert (again.outcome, again.context) == ("already", found)
+    with pytest.raises(NotMcpCp):
+        found.apply(add("u9", said("m1", text="other"), 59))
+    for old in (state("b", "currentTopic", "old", 1), clear("c", None, 9)):
+        late = found.apply(old)
+        assert (late.outcome, late.context) == ("behind", found)
+        assert "version 8" in late.told
+    assert found.apply(state("b", "currentTopic", "newer", 50)).outcome == "applied"
+
+
+def test_the_id_of_an_update_is_not_taken_by_another() -> None:
+    first = after(state("u1", "currentTopic", "a"), add("u2", said("m1")))
+    for other in (state("u1", "currentTopic", "b"), state("u2", "currentTopic", "a")):
+        with pytest.raises(NotMcpCp, match="no other message"):
+            first.apply(other)
+
+
+def test_a_state_is_no_deeper_than_a_message_can_carry() -> None:
+    def deep(levels: int) -> object:
+        return [deep(levels - 1)] if levels else 1
+
+    path = ".".join(["customState", *"abcdefghij"])
+    most = contexts.STATE_DEPTH_MAX - 11
+    found = after(state("u1", path, deep(most))).shown()
+    result = {**RESULT, "result": found}
+    decode(written(message("TOOL_CALL_RESPONSE", {"results": [result]})))
+    with pytest.raises(NotMcpCp, match="more than 56 deep"):
+        after(state("u1", path, deep(most + 1)))
+
+
 @pytest.mark.parametrize("version", [-1, 2, "1", True, 1.5, []])
 def test_a_version_that_there_has_not_been_is_refused(version: object) -> None:
     first = after(state("u1", "currentTopic", "a"))
@@ -282,6 +319,24 @@ def test_an_address_is_kept_only_where_the_lab_says_so() -> None:
         assert ("192.168" in json.dumps(found.shown())) is keeps
         assert ("192.168" in repr(found)) is keeps
         assert found.metadata["clientInfo"]["device"] == "d"
+
+
+def test_an_address_is_kept_nowhere_in_history_and_state() -> None:
+    own = {"ipAddress": "192.168.1.1", "more": [{"ipAddress": "192.168.1.1"}]}
+    result = {**RESULT, "clientInfo": {"browser": "b", **own}, "result": own}
+    capable = {**CONTENTS["CLIENT_CAPABILITIES"], **own, "clientInfo": own}
+    for keeps in (False, True):
+        found = opened("ctx_1", AT, own, keeps_ip_address=keeps)
+        found = after(
+            add("u1", message("TOOL_CALL_RESPONSE", {"results": [result]}, messageId="m1")),
+            add("u2", message("CLIENT_CAPABILITIES", capable, messageId="m2", metadata=own)),
+            state("u3", "customState.client", own),
+            start=found,
+        )
+        for each in (found.metadata, *found.messages, found.state):
+            assert ("192.168" in repr(each)) is keeps
+        assert found.messages[0].content.results[0].client_info.browser == "b"
+        assert found.append(found.messages[1]).outcome == "already"
 
 
 def drawn_update(

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from jsonschema import Draft202012Validator
 
 from labharness.core.vocabulary.texts import in_language
 from labharness.protocols.mcp_cp import codec, errors, messages, tools
@@ -14,6 +15,7 @@ from labharness.protocols.mcp_cp.codec import decode, encode, message_types
 from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import McpMessage, Sender, UserInput
 from labharness.protocols.mcp_cp.parts import Part, Unfit
+from labharness.protocols.mcp_cp.schemas import message_schema
 from mcp_cp_samples import (
     AT,
     ATTACHMENT,
@@ -217,6 +219,27 @@ def test_an_attachment_that_cannot_be_is_refused_at_its_place(path: Path, wrong:
     assert fault.where == ".".join(["$.content.attachments[0]", *map(str, path)])
 
 
+@pytest.mark.parametrize(
+    ("mime_type", "fits"),
+    [
+        ("text/plain; charset=utf-8", True),
+        ('text/plain;charset="utf 8"; a=b', True),
+        ("text/plain; charset", False),
+        ("text/plain;", False),
+    ],
+)
+def test_a_mime_type_may_have_parameters(mime_type: str, fits: bool) -> None:
+    one = {**ATTACHMENT, "type": "FILE"}
+    one["metadata"] = {"fileName": "a", "fileSize": 3, "mimeType": mime_type}
+    body = message("USER_INPUT", {"text": "t", "attachments": [one]})
+    assert read(body) if fits else refused(body)
+
+
+def test_of_two_numbers_that_json_has_not_the_first_is_named() -> None:
+    body = message("USER_INPUT", {"text": "t"}, metadata={"a": [0, 2**53, 2**54], "b": 2**53})
+    assert refused(body).where == "$.metadata.a[1]"
+
+
 def test_bytes_behind_an_address_are_held_to_size_and_digest() -> None:
     attachment = msgspec.convert(ATTACHMENT, messages.Attachment)
     attachment.check(b"abc")
@@ -316,6 +339,39 @@ def test_what_an_instruction_has_besides_its_form_stays_in_it() -> None:
     body = changed(WHOLE["INSTRUCTION"], ("content", "instructions"), [own])
     assert read(body).content.instructions == (own,)
     assert read(body).metadata == {"a": 1}
+
+
+def test_a_set_with_loops_passes_unmoved_as_its_reader_takes_it() -> None:
+    inner = {"instructionId": "b", "action": "A", "recovery": {"otherwise": "skip"}, "more": 1}
+    loop = {"instructionId": "l", "over": {"t": {"from": 1, "to": 2, "points": 3}}}
+    deep = {**loop, "instructions": [{**loop, "over": {"x": [1, "a"]}, "instructions": [inner]}]}
+    content = {"instructions": [inner, deep], "executionMode": "SEQUENTIAL", "goesOn": True}
+    body = message("INSTRUCTION", content)
+    found = read(body)
+    assert json.loads(encode(found))["content"] == content
+    assert found.metadata == {}
+    assert Draft202012Validator(message_schema("INSTRUCTION")).is_valid(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "where"),
+    [
+        ((), {"instructionId": "l", "over": {}, "instructions": [INSTRUCTION]}, ".over"),
+        ((), {"instructionId": "l", "over": {"a": [1]}}, ".instructions"),
+        (("condition",), None, ".condition"),
+        (
+            (),
+            {"instructionId": "l", "over": {"a": [1]}, "instructions": [{"instructionId": "b"}]},
+            ".instructions[0].action",
+        ),
+        ((), {"instructionId": "l", "over": None}, ".action"),
+    ],
+)
+def test_a_loop_or_an_instruction_that_its_reader_refuses_is_refused_at_its_place(
+    path: Path, wrong: object, where: str
+) -> None:
+    body = changed(WHOLE["INSTRUCTION"], ("content", "instructions", 0, *path), wrong)
+    assert refused(body).where == f"$.content.instructions[0]{where}"
 
 
 # ---- bytes
@@ -483,6 +539,31 @@ def test_a_type_of_another_package_is_read_written_and_strict(plugged: list[Any]
     assert "SPECTRUM" in str(refused(message("SPECTRE", {})))
 
 
+class Counts(Part, frozen=True):
+    """A type of message whose names and values are held to a type."""
+
+    counts: dict[str, int]
+    numbers: dict[int, list[Spectrum]] = msgspec.field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"counts": {"a": "x"}},
+        {"counts": {}, "numbers": {"x": []}},
+        {"counts": {}, "numbers": {"1": [{"peaks": 5}]}},
+    ],
+)
+def test_a_wrong_name_or_value_of_a_plug_ins_object_is_refused_at_that_object(
+    plugged: list[Any], content: dict[str, Any]
+) -> None:
+    plugged.append(_Loaded("COUNTS", Counts))
+    assert read(message("COUNTS", {"counts": {"a": 1}}))
+    fault = refused(message("COUNTS", content))
+    assert fault.where == f"$.content.{[*content][-1]}"
+    assert "Expected" in str(fault)
+
+
 class _Loaded:
     """An entry point that has its object, or an error, at hand."""
 
@@ -513,6 +594,10 @@ def test_a_broken_package_breaks_no_type_of_the_text(
     assert said in str(fault)
     assert "secret" not in str(fault)
     assert errors.class_of(fault.error_code) == "SYSTEM"
+    answer = errors.answer_to(fault, AT, "trace_1")
+    assert answer.source is messages.ErrorSource.SYSTEM
+    assert "package" not in answer.message
+    assert "trace_1" in answer.message
     assert read(WHOLE["USER_INPUT"])
 
 

@@ -181,6 +181,31 @@ def test_a_tool_is_available_or_the_reason_is_said(asked: AskedTool, reason: str
         assert in_language(found.message, "zh") != found.message
 
 
+@pytest.mark.parametrize(
+    ("found", "least", "fits"),
+    [
+        ("1.0.0-rc1", "1.0.0", False),
+        ("1.0.0", "1.0.0-rc1", True),
+        ("1.0.0-rc2", "1.0.0-rc10", False),
+        ("1.0.1-rc1", "1.0.0", True),
+        ("v1.0.0+build5", "1.0", True),
+    ],
+)
+def test_a_version_before_a_release_does_not_count_as_it(
+    found: str, least: str, fits: bool
+) -> None:
+    told = availability(AskedTool("camera", least), [SupportedTool("camera", found)])
+    assert told.available is fits
+
+
+def test_of_two_versions_of_a_tool_the_one_that_fits_is_available() -> None:
+    both = [SupportedTool("camera", "1.0", ("ar",)), SupportedTool("camera", "2.0")]
+    for each in (both, both[::-1]):
+        assert availability(AskedTool("camera", "2.0"), each).version == "2.0"
+        assert availability(AskedTool("camera", None, ("ar",)), each).version == "1.0"
+        assert availability(AskedTool("camera", "3.0"), each).reason == "VERSION_TOO_LOW"
+
+
 @pytest.mark.parametrize(("number", "name"), [(0, "version"), (1, "reason")])
 def test_an_answer_about_a_tool_has_its_version_or_its_reason(number: int, name: str) -> None:
     path = ("content", "availableTools", number, name)
@@ -239,12 +264,20 @@ def test_a_message_that_cannot_be_read_is_answered_with_what_was_wrong() -> None
         "C:\\Users\\ann\\lab.toml",
         "pid 4711",
         "PID=4711",
+        "/srv/alice/key.pem",
+        "file:///srv/alice/key.pem",
+        "C:\\secret.txt",
+        "/secret.txt",
+        "process 4711",
+        "alice@host",
     ],
 )
 def test_no_path_and_no_process_is_ever_sent(secret: str) -> None:
     said = f"cannot open {secret}: is it there?"
     told = error_response("SYSTEM_ERROR", said, ErrorSource.SERVER, ErrorDetails(), said)
     assert told.message == told.suggested_action == "cannot open …: is it there?"
+    for before in ("无法打开文件", "open:"):
+        assert errors.without_insides(f"{before}{secret}: no") == f"{before}…: no"
 
 
 @pytest.mark.parametrize(
@@ -256,6 +289,8 @@ def test_no_path_and_no_process_is_ever_sent(secret: str) -> None:
         "$.content.toolCalls[0].name is 5; it must be a text",
         "temperature and/or flow",
         "rapid 12 s ramp",
+        "温度/流量/压力",
+        "100 kV @ 3 mA",
     ],
 )
 def test_plain_sentences_are_sent_as_they_are(plain: str) -> None:
@@ -289,6 +324,28 @@ def test_no_trace_of_a_stack_passes_through() -> None:
         assert b"stackTrace" not in sent
         assert b"srv" not in sent
     assert decode(written(result)).content.results[0].error.details == {"hint": "h"}
+
+
+@pytest.mark.parametrize("kind", ["ERROR_RESPONSE", "SYSTEM_MESSAGE", "MODEL_RESPONSE"])
+def test_no_trace_of_a_stack_passes_at_any_depth_of_what_the_text_does_not_name(kind: str) -> None:
+    cause = {"why": 1, "causes": [{"stackTrace": "srv"}], "stackTrace": "srv"}
+    body = {**WHOLE[kind], "cause": cause, "stackTrace": "srv"}
+    for place in ("details", "data", "usage"):
+        if place in body["content"]:
+            body = changed(body, ("content", place, "cause"), cause)
+            body = changed(body, ("content", place, "stackTrace"), "srv")
+    found = decode(written(body))
+    assert found.metadata["unknownFields"]["$.cause"] == {"why": 1, "causes": [{}]}
+    assert b"srv" not in encode(found)
+    sent_on = {"$.content.stackTrace": "srv", "$.content.cause": cause}
+    again = changed(WHOLE[kind], ("metadata", "unknownFields"), sent_on)
+    assert b"srv" not in encode(decode(written(again)))
+
+
+def test_a_field_of_that_name_that_a_user_writes_is_kept() -> None:
+    body = changed(WHOLE["USER_INPUT"], ("content", "stackTrace"), "mine")
+    found = decode(written(body)).metadata["unknownFields"]
+    assert found == {"$.content.stackTrace": "mine"}
 
 
 WHOLE_CALL: dict[str, object] = {**CALLS[0]}
