@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.mcp_cp.conditions import ROOTS, BadCondition, Condition, condition_of
@@ -27,7 +28,7 @@ _BOUNDED = {"from", "min", "max"}
 """The keys of a number that a reference fills in within bounds."""
 
 
-class OutOfBounds(LookupError):
+class OutOfBounds(LabError, LookupError, code="out_of_bounds"):
     """A result that is not a number within the bounds of the parameter that it fills in."""
 
 
