@@ -5,19 +5,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from commands import ROOT, say
 from commands import payload as changed
-from labharness.lab import read_lab
+from labharness.lab import LabPlan, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.lab.house.screening import screened
+from labharness.lab.house.screening import needs_of, screened
 from labharness.protocols.hcp.messages import ResumeFrom
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.facts import facts_for
+from labharness.work.task.record import Task
 from left_alone import HAZARDS
 from rig import SHIPPED, SHORT_LINE, approved_copy, as_submit, submission
 
@@ -101,3 +102,10 @@ def test_what_may_change_until_its_turn_refuses_no_task_before_it(
     monkeypatch.setattr(Admitting, "weigh", lambda admitting, payload: weighed)
     found = screened(read_lab(SHORT_LINE), submission()[1])
     assert found is (weighed if lasts else None)
+
+
+def test_a_task_of_a_capability_that_is_gone_needs_the_whole_line_alone(
+    short_plan: LabPlan,
+) -> None:
+    need = needs_of(short_plan)(cast("Task", SimpleNamespace(task_family="bake", profile={})))
+    assert (need.instruments, need.places) == (tuple(sorted(short_plan.by_name)), 1)

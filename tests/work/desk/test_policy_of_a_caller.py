@@ -14,12 +14,12 @@ import pytest
 
 from commands import ROOT, say, wrote
 from labharness.core.clock import VIRTUAL_EPOCH
-from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.core.vocabulary import Cause, Command, Ending, Outcome, Trip
 from labharness.core.vocabulary.texts import texts_in
 from labharness.instruments.driver import Adds
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.config.lab_facts import lab_facts_of
-from labharness.line import Line
+from labharness.line import Line, Tripped
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
@@ -251,6 +251,37 @@ def test_what_was_refused_because_of_a_hold_goes_later_and_any_other_refusal_sta
     operations = LineOperations(line, never, token, never, free)
     outcome = asyncio.run(operations.perform(Command("laser.emission", 1.0, "")))
     assert (outcome.ending, len(asked)) == (ending, tries)
+
+
+@pytest.mark.parametrize("trips", ["before", "meanwhile"])
+def test_a_command_on_a_line_that_trips_ends_with_its_trip(trips: str) -> None:
+    asked: list[Command] = []
+    trip = Trip(Cause.STOP_REQUEST, "cool", "", None, 1.0, "somebody")
+
+    class TrippingLine:
+        holding = SimpleNamespace(total_s=float)
+        clock = SimpleNamespace(now_s=float, utc=float)
+        latest = volumes_purged = staticmethod(lambda *asked: None)
+
+        def check(self) -> None:
+            if trips == "before" or asked:
+                raise Tripped(trip)
+
+        async def released(self) -> None:
+            pass
+
+        async def perform(self, command: Command) -> Outcome:
+            asked.append(command)
+            return Outcome(command, Ending.REFUSED)
+
+    never: Any = None
+    line, free = cast("Line", TrippingLine()), lambda named: ""
+    token: Any = SimpleNamespace(authorises=lambda now_utc: True, beyond=free)
+    unweighed = (lambda command: "not weighed") if trips == "before" else free
+    operations = LineOperations(line, never, token, never, cast("Any", unweighed))
+    with pytest.raises(Tripped):
+        asyncio.run(operations.perform(Command("laser.emission", 1.0, "")))
+    assert len(asked) == (trips == "meanwhile")
 
 
 def test_a_person_is_asked_for_a_manual_step_when_the_line_is_no_longer_held() -> None:
