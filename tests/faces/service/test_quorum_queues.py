@@ -101,8 +101,7 @@ def test_in_a_cluster_setup_makes_every_queue_a_quorum_queue_and_a_task_goes_ove
 ) -> None:
     first, second = cluster
     command = commands_of(first, tmp_path, monkeypatch)
-    said = command("setup")
-    assert said.code == 0, said
+    until(lambda: command("setup").code == 0)  # one that was just formed may leave a request alone
     service = Service(
         tmp_path / "lab" / "lab.toml", first.url(CALLEE_ID), tmp_path / "runs", "fast"
     )
