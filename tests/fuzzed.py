@@ -19,6 +19,18 @@ JUNK: tuple[Any, ...] = (
 )
 
 
+def places(body: object, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Return each place in a message, the whole first."""
+    yield at
+    pairs: list[tuple[str | int, object]] = []
+    if isinstance(body, dict):
+        pairs = [*body.items()]
+    elif isinstance(body, list):
+        pairs = [*enumerate(body)]
+    for name, each in pairs:
+        yield from places(each, (*at, name))
+
+
 @dataclass(frozen=True, slots=True)
 class Fuzzed:
     """One message to publish.

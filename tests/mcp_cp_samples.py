@@ -2,9 +2,10 @@
 
 import json
 import random
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
+
+from fuzzed import places
 
 AT = "2025-12-01T12:34:56.789Z"
 HEAD: dict[str, Any] = {
@@ -186,19 +187,6 @@ def changed(body: dict[str, Any], path: tuple[str | int, ...], to: object) -> di
 GONE = object()
 
 
-def places(body: object, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Return each place in a message."""
-    if at:
-        yield at
-    pairs: list[tuple[str | int, object]] = []
-    if isinstance(body, dict):
-        pairs = [*body.items()]
-    elif isinstance(body, list):
-        pairs = [*enumerate(body)]
-    for name, each in pairs:
-        yield from places(each, (*at, name))
-
-
 JUNK: tuple[Any, ...] = (
     *(None, True, 0, -1, 1.5, 2**53, 10**30, "", "x", "\x00", "\u202e", "\ud800", "x" * 129),
     *([], {}, [[]], {"": ""}, ["x"] * 65, {"$ref": "#"}, "2.0", float("nan"), float("inf"), 1e-9),
@@ -210,7 +198,7 @@ def drawn(chance: random.Random) -> bytes:
     """Return bytes that somebody might send: a mutated message, or what is not one."""
     body: Any = deepcopy(chance.choice([*WHOLE.values()]))
     for _ in range(chance.randint(0, 3)):
-        everywhere = [*places(body)]
+        everywhere = [each for each in places(body) if each]
         if not everywhere:
             break
         path = chance.choice(everywhere)

@@ -2,9 +2,12 @@
 
 import json
 import re
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from labharness.core.vocabulary.texts import CodedError
+
+Json: TypeAlias = Any
+"""A JSON value. Python has no type of one that each reader could narrow: it looks what it is."""
 
 # Each string, closed or not, is skipped in one match and each byte is read once; brackets remain.
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)

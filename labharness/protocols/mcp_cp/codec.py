@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from labharness.protocols.mcp_cp.messages import (
 )
 from labharness.protocols.mcp_cp.parts import END, ID_CHARACTERS_MAX, Part, Unfit
 from labharness.protocols.mcp_cp.tools import TRACE, without
-from labharness.protocols.strict_json import NotJson, json_object
+from labharness.protocols.strict_json import Json, NotJson, json_object
 from labharness.protocols.timestamps import TIMESTAMPS
 
 PROTOCOL_VERSION: Final = "1.0"
@@ -43,7 +43,8 @@ GROUP: Final = "labharness.mcp_cp_messages"
 """Entry points of more types of message: the name is the type, the value a class of `Part`."""
 
 _VERSION: Final = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}(?:\.[0-9]{1,4})?")
-_PLACE: Final = re.compile(r"(?s)(.*?)(?: - at (`key` in )?`\$(.*)`)?")
+_PLACE: Final = re.compile(r"(?s) - at ((?:`key` in )?`\$.*`)\Z")
+_OF_NAME: Final = "`key` in "
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _WORDS: Final[Mapping[str, str]] = {  # msgspec's names of types
     "array": "a list",
@@ -54,6 +55,7 @@ _WORDS: Final[Mapping[str, str]] = {  # msgspec's names of types
     "str": "a text",
 }
 _SHOWN_MAX: Final = 80  # characters of a value shown in an error
+T = TypeVar("T")
 
 
 def decode(data: bytes) -> McpMessage:
@@ -164,10 +166,11 @@ def _check_version(metadata: object, place: str) -> None:
         raise must(where, version, allowed, "UNSUPPORTED_VERSION")
 
 
-def _with_message(body: Mapping[str, Any], content: Any, inside: str) -> Any:  # noqa: ANN401 - any JSON
+def _with_message(body: Mapping[str, Any], content: object, inside: str) -> object:
     """Return the content of an update with the message in it read, if it has one."""
-    added = content.get("message") if isinstance(content, dict) else None
-    if not (isinstance(added, dict) and content.get("operation") == "ADD_MESSAGE"):
+    if not isinstance(content, dict) or content.get("operation") != "ADD_MESSAGE":
+        return content
+    if not isinstance(added := content.get("message"), dict):
         return content
     place = f"{inside}.message"
     if added.get("type") == "CONTEXT_UPDATE":
@@ -210,7 +213,7 @@ def _keeping(message: McpMessage, strange: Mapping[str, Any], place: str) -> Mcp
     return msgspec.structs.replace(message, metadata={**message.metadata, UNKNOWN: kept})
 
 
-def converted(value: object, kind: Any, place: str) -> Any:  # noqa: ANN401 - an instance of `kind`
+def converted(value: object, kind: type[T], place: str) -> T:
     """Return a JSON value as a type of message part.
 
     Raises:
@@ -222,10 +225,13 @@ def converted(value: object, kind: Any, place: str) -> Any:  # noqa: ANN401 - an
         raise _told(error, value, kind, place) from error
 
 
-def _told(error: msgspec.ValidationError, value: Any, kind: object, place: str) -> NotMcpCp:  # noqa: ANN401 - any JSON
+def _told(error: msgspec.ValidationError, value: Json, kind: object, place: str) -> NotMcpCp:
     """Return an error of msgspec in our words."""
-    what, of_name, inside = _PLACE.fullmatch(str(error)).groups()  # type: ignore[union-attr]  # matches all
-    inside, of_value, _ = (inside or "").partition("[...]")  # msgspec does not say which it is
+    what, at = _PLACE.sub("", str(error)), "".join(_PLACE.findall(str(error)))
+    of_name = at.startswith(_OF_NAME)
+    inside, of_value, _ = at.removeprefix(_OF_NAME)[2:-1].partition(
+        "[...]"
+    )  # it does not say which
     steps = [int(number) if number else name for name, number in _STEP.findall(inside)]
     where = place + inside
     if isinstance(error.__cause__, Unfit):

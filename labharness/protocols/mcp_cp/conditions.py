@@ -10,10 +10,14 @@ import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.protocols.strict_json import Json
+
+if TYPE_CHECKING:
+    from lark import Lark, Tree
 
 CHARACTERS_MAX: Final = 2_000
 """Longest condition, in characters."""
@@ -142,16 +146,17 @@ def condition_of(text: str) -> Condition:
 
 
 @cache
-def _parser() -> Any:  # noqa: ANN401 - a class that is imported on use
+def _parser() -> "Lark":
     from lark import Lark
 
     return Lark(_GRAMMAR, parser="lalr", lexer="basic")  # no keyword is ever a path
 
 
-def _part(tree: Any, warnings: list[Text], depth: int = 1) -> _Part:  # noqa: ANN401 - as above
+def _part(tree: "Tree[Any]", warnings: list[Text], depth: int = 1) -> _Part:
     if depth > DEPTH_MAX:
         raise BadCondition("condition.deep", most=DEPTH_MAX)
-    kind, of, below = str(tree.data), None, tree.children
+    below: list[Any] = tree.children
+    kind, of = str(tree.data), None
     if kind == "path":
         return _Part(kind, tuple(below[0].split(".")), ())
     if kind in ("text", "number", "yes", "no"):
@@ -245,7 +250,7 @@ class _Evaluation:
             raise ConditionFailed("condition.no_truth", what=_shown(part), type=_type(found))
         return found
 
-    def _value(self, part: _Part) -> Any:  # noqa: ANN401 - JSON
+    def _value(self, part: _Part) -> Json:
         if part.kind == "literal":
             return part.of
         if part.kind == "path":
@@ -257,7 +262,7 @@ class _Evaluation:
             return self._called(part, [self._value(each) for each in part.parts])
         return self.truth(part)
 
-    def _at(self, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON
+    def _at(self, path: tuple[str, ...]) -> Json:
         found: Any = self._context
         for name in path:
             self._spend(1)
@@ -270,14 +275,14 @@ class _Evaluation:
                 raise ConditionFailed("condition.no_path", path=whole, name=name[:SHOWN_MAX])
         return found
 
-    def _compared(self, left: Any, part: _Part, right: Any) -> bool:  # noqa: ANN401 - JSON
+    def _compared(self, left: Json, part: _Part, right: Json) -> bool:
         types = _type(left), _type(right)
         if types[0] != types[1] or types[0] not in (_EQUAL if part.of in _EQUALITY else _ORDERED):
             raise _wrong_types(part, *types)
         self._spend(min(len(left), len(right)) if types[0] == "text" else 1)
         return bool(_SIGNS[part.of](left, right))
 
-    def _called(self, part: _Part, given: list[Any]) -> Any:  # noqa: ANN401 - JSON
+    def _called(self, part: _Part, given: list[Json]) -> Json:
         if part.of == "contains":
             array, wanted = given
             kind = _type(wanted)

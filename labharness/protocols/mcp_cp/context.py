@@ -224,7 +224,7 @@ class Context:
         told = Text("mcp_cp.behind", base=base, version=self.version)
         return told if self.log[0].version > base + 1 else ""
 
-    def _updated(self, path: str, value: Any, update: McpMessage, base: int | None) -> Applied:  # noqa: ANN401 - any JSON
+    def _updated(self, path: str, value: object, update: McpMessage, base: int | None) -> Applied:
         unseen = [
             each
             for each in self.log
@@ -242,7 +242,7 @@ class Context:
         told = newest.said("mcp_cp.replaced") if newest else told
         return Applied(after, "merged", told, newest)
 
-    def _state(self, path: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    def _state(self, path: str, value: object) -> dict[str, Any]:
         names = path.split(".")
         if len(names) > PATH_NAMES_MAX:
             raise must("$.content.path", path, Text("mcp_cp.path_depth", most=PATH_NAMES_MAX))

@@ -20,6 +20,7 @@ from labharness.protocols.mcp_cp.parts import (
     Word,
     check_moment,
 )
+from labharness.protocols.strict_json import Json
 
 CALLS_MAX: Final = 64
 """Most calls, and most results, of one message."""
@@ -178,7 +179,7 @@ class AvailableTool(Part, frozen=True):
 TRACE: Final = "stackTrace"
 
 
-def without(value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON
+def without(value: Json, name: str) -> Json:
     """Return a JSON value without any field of a name, or whose JSON path ends so (ruling 38)."""
     if isinstance(value, dict):
         return {
@@ -273,8 +274,8 @@ def _not_available(asked: AskedTool, reason: str, message: Text) -> AvailableToo
 
 def _rank(version: str) -> tuple[tuple[int, ...], bool, str, tuple[int, ...]]:
     """Return the order of a version: 1.0 and 1.0.0 are the same, and 1.0-rc1 is before them."""
-    release = re.match(r"v?[0-9.]*", version)[0]  # type: ignore[index]  # matches all
-    early = version[len(release) :].partition("+")[0]
+    rest = re.sub(r"\Av?[0-9.]*", "", version)
+    release, early = version.removesuffix(rest), rest.partition("+")[0]
     return _numbers(release), not early, re.sub("[0-9]", "", early), _numbers(early)
 
 

@@ -4,9 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from labharness.work.plan.instructions import InstructionKind, at_end, is_reference
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
 
 _SURE: Final = frozenset({"type", "required", "additionalProperties"})
 """Rules of a schema that an object breaks whatever is filled in below it."""
@@ -32,13 +35,13 @@ def misfit(action: ActionSchema, parameters: Mapping[str, Any], *, filled: bool)
     return "" if error is None else _said(error)
 
 
-def _said(error: Any) -> str:  # noqa: ANN401 - imported on use
+def _said(error: "ValidationError") -> str:
     where = ".".join(map(str, error.absolute_path))
     return f"{where or 'parameters'}: {error.message[:200]}"
 
 
 @cache
-def _validator(schema: str) -> Any:  # noqa: ANN401 - imported on use
+def _validator(schema: str) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator
 
     return Draft202012Validator(json.loads(schema))

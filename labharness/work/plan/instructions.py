@@ -14,6 +14,7 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.mcp_cp.conditions import ROOTS, BadCondition, Condition, condition_of
+from labharness.protocols.strict_json import Json
 from labharness.work.plan.recovery import BadInstruction, Recovery
 
 INSTRUCTIONS_MAX = 10_000
@@ -258,7 +259,7 @@ class InstructionSet:
         return digest_of(text.encode())
 
 
-def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON
+def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Json:
     """Put results in the place of references; a string that is one reference keeps the type.
 
     Raises:
@@ -298,7 +299,7 @@ def is_bounded(value: object) -> bool:
     return is_reference(value["from"]) and {type(low), type(high)} <= {int, float} and low <= high
 
 
-def at_end(value: Any, end: str) -> Any:  # noqa: ANN401 - JSON
+def at_end(value: Json, end: str) -> Json:
     """Return parameters in which each number within bounds is at its ``min`` or its ``max``."""
     if isinstance(value, Mapping):
         if is_bounded(value):

@@ -69,6 +69,6 @@ class Recovery(Struct, frozen=True, forbid_unknown_fields=True):
     fallback: Fallback | None = None
     otherwise: Otherwise = Otherwise.FAIL
 
-    def to_json(self) -> Any:  # noqa: ANN401 - JSON
+    def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
-        return to_builtins(self)
+        return dict(to_builtins(self))

@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.protocols.mcp_cp.parts import TIMEOUT_S_MAX
+from labharness.protocols.strict_json import Json
 from labharness.work.plan.actions import ActionSchema, misfit, parts_of
 from labharness.work.plan.instructions import (
     INSTRUCTIONS_MAX,
@@ -153,7 +154,7 @@ class _Scope:
         """Return the id that a name has here."""
         return name + next((suffix for ids, suffix in self.around if name in ids), "")
 
-    def filled(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+    def filled(self, value: Json) -> Json:
         """Return parameters with the values of this round, and the ids that names have here."""
         if isinstance(value, dict):
             return {name: self.filled(each) for name, each in value.items()}
@@ -175,7 +176,7 @@ class _Scope:
         filled = _PLACE.sub(lambda found: self._text(found, _written), text)
         return self._renamed(_IN_CONDITION, filled)
 
-    def _text(self, found: re.Match[str], written: Any) -> str:  # noqa: ANN401 - str or `_written`
+    def _text(self, found: re.Match[str], written: Callable[[Json], str]) -> str:
         return written(self.values[found[1]]) if found[1] in self.values else found[0]
 
     def _renamed(self, names: re.Pattern[str], text: str) -> str:

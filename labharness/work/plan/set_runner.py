@@ -193,7 +193,7 @@ class _Noting:
         self._sent = False
         self._open = 0  # what has no known end, which may have left
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what the line has under that name
+    def __getattr__(self, name: str) -> object:
         return getattr(self._operations, name)
 
     @property

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from fuzzed import places
 from labharness.core.vocabulary.texts import in_language
 from labharness.protocols.mcp_cp import codec, errors, messages, tools
 from labharness.protocols.mcp_cp.codec import decode, encode, message_types
@@ -29,7 +30,6 @@ from mcp_cp_samples import (
     WHOLE,
     changed,
     message,
-    places,
     written,
 )
 
@@ -119,7 +119,7 @@ def test_what_must_be_there_is_missed_by_its_place_and_the_rest_may_be_missing(n
     tried = 0
     for path in places(body):
         words = ".".join(each for each in path if isinstance(each, str))
-        if not isinstance(path[-1], str):
+        if not (path and isinstance(path[-1], str)):
             continue
         needed = words in NEEDED and not (
             words == "content.executionMode" and name in MODE_MAY_BE_MISSING
