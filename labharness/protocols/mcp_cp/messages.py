@@ -9,6 +9,7 @@ import msgspec
 from labharness.core.vocabulary.digests import digest_of
 from labharness.protocols.mcp_cp.parts import (
     END,
+    INSTRUCTIONS_MAX,
     Count,
     Part,
     Seconds,
@@ -37,9 +38,6 @@ ATTACHMENTS_MAX: Final = 32
 
 ATTACHMENT_BYTES_MAX: Final = 1_073_741_824
 """Size (bytes) of the largest attachment that a message may name; it travels by its address."""
-
-INSTRUCTIONS_MAX: Final = 10_000
-"""Most instructions of one message, as many as a plan may have."""
 
 PATH_CHARACTERS_MAX: Final = 1_024
 """Longest path below `state`."""

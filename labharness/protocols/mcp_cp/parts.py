@@ -10,6 +10,9 @@ from labharness.protocols.timestamps import TIMESTAMPS, moment_of
 ID_CHARACTERS_MAX: Final = 128
 """Most characters of an id, a name or a code."""
 
+INSTRUCTIONS_MAX: Final = 10_000
+"""Most instructions of one set."""
+
 TIMEOUT_S_MAX: Final = 604_800.0
 """Longest timeout (s) that a message may ask for: a week."""
 

@@ -14,11 +14,9 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.mcp_cp.conditions import ROOTS, BadCondition, Condition, condition_of
+from labharness.protocols.mcp_cp.parts import INSTRUCTIONS_MAX
 from labharness.protocols.strict_json import Json
 from labharness.work.plan.recovery import BadInstruction, Recovery
-
-INSTRUCTIONS_MAX = 10_000
-"""Most instructions in one set."""
 
 INDEX_DIGITS_MAX = 9
 """Most digits of a place in an array; Python reads no number of thousands of them."""

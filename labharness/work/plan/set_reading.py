@@ -20,11 +20,10 @@ import msgspec
 from msgspec.structs import replace
 
 from labharness.core.vocabulary.spelling import did_you_mean
-from labharness.protocols.mcp_cp.parts import TIMEOUT_S_MAX
+from labharness.protocols.mcp_cp.parts import INSTRUCTIONS_MAX, TIMEOUT_S_MAX
 from labharness.protocols.strict_json import Json
 from labharness.work.plan.actions import ActionSchema, misfit, parts_of
 from labharness.work.plan.instructions import (
-    INSTRUCTIONS_MAX,
     ExecutionMode,
     Instruction,
     InstructionKind,

@@ -9,7 +9,6 @@ from instruction_sets import CHAPTER_9_2, content, step
 from labharness.protocols.mcp_cp.parts import TIMEOUT_S_MAX
 from labharness.work.plan.actions import ActionSchema
 from labharness.work.plan.instructions import (
-    INSTRUCTIONS_MAX,
     ExecutionMode,
     Instruction,
     InstructionKind,
@@ -198,7 +197,7 @@ OUT: dict[str, Any] = {"from": "${dependencies.a.result.n}", "min": 100, "max": 
         (content(loop("l", {"t": {"from": 0, "to": 1, "points": 0}}, step("a"))), "`int` >= 1"),
         (content({**step("a"), "instructions": [step("b")]}), "loop 'a': it has over"),
         (content(loop("l", {"t": [1]}, step("a")), step("b", "a")), "depends on 'a', which is not"),
-        (content(*(step(f"i{n}") for n in range(INSTRUCTIONS_MAX + 1))), "10001 instructions"),
+        (content(*(step(f"i{n}") for n in range(10_001))), "10001 instructions"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_carried_out_is_refused_before_anything_runs(
