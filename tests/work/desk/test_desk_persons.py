@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,14 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.line import NoReply, NotArmed
 from labharness.safety.kernel import Mode
+from labharness.work.admission.approval import (
+    NotApproved,
+    StandingApproval,
+    public_key_of,
+    sign,
+)
 from labharness.work.desk import by_hand as hands
+from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.by_hand import ByHand, Nobody, _after
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.progress_reporter import ProgressReporter
@@ -487,3 +496,76 @@ def test_a_command_by_hand_that_fails_is_told_with_its_end_to_all_that_watch() -
     assert said["error"] == "the furnace is silent"
     (told,) = line.warned
     assert (told.params["ending"], told.params["detail"]) == ("FAILED", _after(said["error"]))
+
+
+def test_a_tick_tells_each_setpoint_above_zero_beside_what_is_measured() -> None:
+    def instrument(*channels: str) -> object:
+        rows = {each: SimpleNamespace(readback=f"{each}_shown") for each in channels}
+        return SimpleNamespace(driver=SimpleNamespace(channels=rows))
+
+    latest = {
+        "furnace.setpoint_shown": 700.0,
+        "furnace.temperature": 690.5,
+        "argon.setpoint_shown": 100.0,
+        "argon.flow": 99.0,
+        "vent.setpoint_shown": 0.0,
+    }
+    line = SimpleNamespace(
+        instruments={
+            "furnace": instrument("setpoint", "temperature"),
+            "argon": instrument("setpoint", "flow"),
+            "vent": instrument("setpoint", "flow"),
+            "box": instrument("flow"),
+        },
+        latest=latest.__getitem__,
+    )
+    told: list[Any] = []
+    reporter: Any = SimpleNamespace(
+        _line=line,
+        _session=SimpleNamespace(tell=lambda *said: told.append(said)),
+        _now_s=lambda: 60.0,
+        _told_s=0.0,
+        left_s=5.0,
+    )
+    reporter._values = lambda: ProgressReporter._values(reporter)
+    ProgressReporter.ticked(reporter)
+    values = {"furnace.temperature": (700.0, 690.5), "argon.flow": (100.0, 99.0)}
+    assert told == [("tick", {"values": values, "left_s": 5.0})]
+    ProgressReporter.ticked(reporter)
+    assert len(told) == 1, "once a minute"
+
+
+@pytest.mark.parametrize(("standing", "expired"), [("late", True), ("late other", False)])
+def test_an_approval_has_expired_where_nothing_else_lacks(standing: str, *, expired: bool) -> None:
+    late = StandingApproval(
+        id="late",
+        capability="grow",
+        risk_max="R4",
+        input_limits={},
+        gases_allowed=(),
+        envelope_digest="",
+        lab_digest="",
+        given_by="the tests",
+        reason="simulated",
+        until="2025-01-15T00:00:00Z",
+        links="loopback",
+    )
+    rows = {"late": late, "other": replace(late, id="other", until="2036-01-01T00:00:00Z")}
+    key = bytes(range(32))
+    facts = SimpleNamespace(
+        approvals=tuple(sign(rows[each], key) for each in standing.split()),
+        approval_key=public_key_of(key),
+        envelope_digest="",
+        lab_digest="",
+        link_kinds=(),
+    )
+    admitting: Any = SimpleNamespace(facts=facts, utc=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    weighed: Any = SimpleNamespace(
+        planned=SimpleNamespace(temperature_c_max=700.0, process_gases=()),
+        needs_approval=True,
+        screened=SimpleNamespace(declaration=SimpleNamespace(name="grow")),
+        risk=SimpleNamespace(level="R4"),
+    )
+    found = Admitting.approve(admitting, weighed, "ana")
+    assert isinstance(found, NotApproved)
+    assert found.expired is expired

@@ -37,6 +37,7 @@ def test_a_fact_that_was_not_written_does_not_change_the_state(tmp_path: Path) -
     path = tmp_path / "house.sqlite"
     with HouseJournal(path) as house:
         second = HouseJournal(path)
+        begun = second.draft(1.0)
         house.give(CREATE, ANA, 1.0)
         with pytest.raises(JournalFailed):
             second.give(CREATE, ANA, 2.0)
@@ -47,6 +48,8 @@ def test_a_fact_that_was_not_written_does_not_change_the_state(tmp_path: Path) -
             second.expire(3.0)
         with pytest.raises(JournalFailed, match="open it again"):
             second.draft(3.0)
+        with pytest.raises(JournalFailed, match="open it again"):
+            second.append_pending(begun, None)
         with pytest.raises(JournalFailed):
             second.close()  # its fact is still not on the disk, and it says so
 
