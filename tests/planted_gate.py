@@ -26,16 +26,16 @@ BUGS = (
     ),
     PlantedBug(
         "a command that takes away what heat needs confirmed, and then tripped",
-        "labharness.safety.kernel.judging:_takes_away",
+        "labharness.safety.kernel.judging:_trips",
         "not memory.energised(rule, now)",
         "True",
         "test_a_command_is_refused_just_where_its_confirmed_value_would_trip",
     ),
     PlantedBug(
         "a value confirmed whose own reading then trips",
-        "labharness.safety.kernel.judging:_trips",
-        "(limit.readback or limit.channel, *limit.moves)",
-        "(limit.channel,)",
+        "labharness.safety.kernel.rows:Limit.shown_by",
+        "(self.readback or self.channel, *self.moves)",
+        "(self.channel,)",
         "test_a_value_is_refused_just_where_its_own_reading_would_trip[argon.flow]",
     ),
     PlantedBug(

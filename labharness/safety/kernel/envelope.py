@@ -58,7 +58,7 @@ class Envelope:
             yield "envelope.relies", repr(plausible.name), watches, filter(None, seen)
         for limit in self.limits.values():
             if limit.on_foreign:
-                relied = [limit.readback or limit.channel, *_channels([limit.foreign_while])]
+                relied = [limit.shown_by[0], *_channels([limit.foreign_while])]
                 yield "envelope.runs", f"limit {limit.channel}", self.procedures, [limit.on_foreign]
                 yield "envelope.relies", f"limit {limit.channel}", watches, relied
         for watch in watches.values():

@@ -51,9 +51,9 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
         return refused
     rules = memory.guarding[channel]
     refused = _held_up(command, rules, memory, now, before) if rules else None
-    if channel in memory.upheld and not refused:
-        refused = _takes_away(command, memory, now)
-    return refused or _trips(command, limit, memory) or Allowed(command)
+    if channel in memory.trips_by and not refused:
+        refused = _trips(command, limit, memory, now)
+    return refused or Allowed(command)
 
 
 def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Verdict:
@@ -94,11 +94,9 @@ def _step(command: Command, limit: Limit, before: tuple[float, ...]) -> Refused 
     step = max(abs(command.value - each) for each in before)
     if step <= limit.step_max:
         return None
-    why = Said(
-        "limit.step", channel=command.channel, step=step, unit=limit.unit, most=limit.step_max
-    )
+    why = Said("limit.step", channel=limit.channel, step=step, unit=limit.unit, most=limit.step_max)
     if not math.isfinite(step):
-        why = Said("limit.step_unknown", channel=command.channel)
+        why = Said("limit.step_unknown", channel=limit.channel)
     return Refused(command, "step", why)
 
 
@@ -136,29 +134,22 @@ def _held_up(
     return None
 
 
-def _takes_away(command: Command, memory: Memory, now: float) -> Refused | None:
-    """Refuse a command that, once confirmed, trips: a rule in force loses its state by it."""
+def _trips(command: Command, limit: Limit, memory: Memory, now: float) -> Refused | None:
+    """Refuse a command that, once confirmed, trips: by a rule in force, or by its own reading."""
     value = command.value
-    for rule, bound, needed in memory.upheld[command.channel]:
+    upheld, rows = memory.trips_by[command.channel]
+    for rule, bound, needed in upheld:
         if (bound.low <= value <= bound.high) == needed or not memory.energised(rule, now):
             continue
-        row = rule.row
-        if command.channel in row.guards and value <= row.above:
+        if command.channel in rule.row.guards and value <= rule.row.above:
             continue  # it ends what the rule is about
         says = Said("lacks.takes" if needed else "lacks.forbidden")
         counted = counts(rule, now)
         why = Said("interlock.loses", asked=command.said, says=says, state=bound, counted=counted)
-        return Refused(command, row.name, why)
-    return None
-
-
-def _trips(command: Command, limit: Limit, memory: Memory) -> Refused | None:
-    """Refuse a value that trips as soon as it is read back."""
-    for shown in (limit.readback or limit.channel, *limit.moves):
-        track = memory.tracks.get(shown)
-        for row in track.rows if track else ():
-            if row.procedure and not row.low <= command.value <= row.high:
-                return _outside(command, limit, row.name, row.low, row.high)
+        return Refused(command, rule.row.name, why)
+    for row in rows:
+        if not row.low <= value <= row.high:
+            return _outside(command, limit, row.name, row.low, row.high)
     return None
 
 

@@ -14,7 +14,7 @@ from labharness.safety.kernel.envelope import Envelope
 from labharness.safety.kernel.modes import Mode
 from labharness.safety.kernel.proofs.proofs import Proofs
 from labharness.safety.kernel.proofs.rows import Proof
-from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible, Watch
+from labharness.safety.kernel.rows import Condition, Interlock, Limit, Plausible, TripRow, Watch
 from labharness.safety.kernel.tracks import Shown, Track, lacking, may_be
 
 
@@ -48,6 +48,7 @@ class InterlockRule:
 
 Upheld = tuple[InterlockRule, Bound, bool]
 """A rule whose loss trips, with a state that it requires (true) or forbids (false)."""
+TripsBy = tuple[list[Upheld], list[TripRow]]
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +95,8 @@ class Memory:
         trip: The trip in force.
         rules: The interlocks.
         guarding: The interlocks before each channel.
-        upheld: For each channel the states that it sets and that a rule may not lose.
+        trips_by: For each channel whose setting can trip: the states that it sets and a rule may
+            not lose, and the trips of the readings that follow it, where its limits let it there.
         losable: The interlocks whose loss has a procedure.
         watched: The watches whose silence has a procedure, each beside its track.
         windows: The plausibility rows, each with its window.
@@ -109,7 +111,7 @@ class Memory:
     rules: tuple[InterlockRule, ...] = field(init=False)
     guarding: dict[str, tuple[InterlockRule, ...]] = field(init=False)
     losable: tuple[InterlockRule, ...] = field(init=False)
-    upheld: dict[str, tuple[Upheld, ...]] = field(init=False)
+    trips_by: dict[str, TripsBy] = field(init=False)
     watched: tuple[tuple[Watch, Track], ...] = field(init=False)
     windows: tuple[Window, ...] = field(init=False)
     proofs: Proofs = field(init=False)
@@ -126,8 +128,8 @@ class Memory:
             for channel in envelope.limits
         }
         self.losable = tuple(rule for rule in self.rules if rule.row.on_loss)
-        upheld = {each.channel: (*self._upheld(each),) for each in envelope.limits.values()}
-        self.upheld = {channel: states for channel, states in upheld.items() if states}
+        trips_by = {name: self._trips_by(each) for name, each in envelope.limits.items()}
+        self.trips_by = {name: rows for name, rows in trips_by.items() if any(rows)}
         watches = envelope.watches.values()
         self.watched = tuple((each, self.track(each.channel)) for each in watches if each.procedure)
         self.windows = tuple(map(self._window, envelope.plausible))
@@ -146,11 +148,13 @@ class Memory:
             forbidden=self.shown(row.forbid),
         )
 
-    def _upheld(self, limit: Limit) -> Iterator[Upheld]:
-        shown_by = {limit.readback or limit.channel, *limit.moves}
+    def _trips_by(self, limit: Limit) -> TripsBy:
+        upheld, shown_by = [], limit.shown_by
         for rule in self.losable:
             for needed, states in ((True, rule.required), (False, rule.forbidden)):
-                yield from ((rule, each, needed) for each, _ in states if each.channel in shown_by)
+                upheld += [(rule, each, needed) for each, _ in states if each.channel in shown_by]
+        rows = [row for shown in shown_by for row in self.track(shown).rows if row.procedure]
+        return upheld, [row for row in rows if limit.low < row.low or row.high < limit.high]
 
     def _window(self, row: Plausible) -> Window:
         other = self.track(row.agrees_with or row.channel)

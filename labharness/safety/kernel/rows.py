@@ -59,6 +59,11 @@ class Limit:
         if not all(self.low <= value <= self.high for value in self.always_safe):
             raise EnvelopeInvalid(f"{self.channel}: always_safe {self.always_safe} is not allowed")
 
+    @property
+    def shown_by(self) -> tuple[str, ...]:
+        """The channels whose readings follow what is set."""
+        return (self.readback or self.channel, *self.moves)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interlock:
