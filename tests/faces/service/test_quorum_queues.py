@@ -48,6 +48,12 @@ def kinds(broker: Broker) -> dict[str, str]:
     return {each["name"]: each["type"] for each in found}
 
 
+def is_up(broker: Broker, *nodes: str) -> bool:
+    """Return whether each node of a cluster has the virtual host: it takes them some seconds."""
+    states = answered(broker, "GET", HOST).get("cluster_state", {})
+    return all(states.get(each) == "running" for each in nodes)
+
+
 Command = Callable[..., Said]
 
 
@@ -102,6 +108,7 @@ def test_in_a_cluster_setup_makes_every_queue_a_quorum_queue_and_a_task_goes_ove
     first, second = cluster
     command = commands_of(first, tmp_path, monkeypatch)
     until(lambda: command("setup").code == 0)  # one that was just formed may leave a request alone
+    until(lambda: is_up(first, first.node, second.node))
     service = Service(
         tmp_path / "lab" / "lab.toml", first.url(CALLEE_ID), tmp_path / "runs", "fast"
     )
