@@ -413,13 +413,18 @@ def test_a_task_that_goes_on_opens_its_line_only_with_a_checkpoint_that_holds(
     assert said == (None if found == "as it was" else changed)
 
 
+@pytest.mark.parametrize("may", [(), ("grow",)])
 @pytest.mark.parametrize("asked", ["T1", "T2", "T3", "T9", ""])
-def test_a_class_of_data_is_explained_beside_the_highest_that_a_caller_may_use(asked: str) -> None:
+def test_capability_and_class_of_data_are_explained_beside_what_a_caller_may_use(
+    asked: str, may: tuple[str, ...]
+) -> None:
     payload: Any = SimpleNamespace(
         capability="grow", constraints=SimpleNamespace(data_classification=asked)
     )
-    caller: Any = SimpleNamespace(capabilities=("grow",), data_class_max="T2")
-    *_, found = _rights(payload, caller)
+    caller: Any = SimpleNamespace(capabilities=may, data_class_max="T2")
+    offered, found = _rights(payload, caller)
+    named = Text("policy.of", asked="grow", allowed=list(may) or "-")
+    assert offered == GateFound("capability", named, passed=bool(may))
     text = Text("policy.up_to", asked=asked or "T2", most="T2")
     assert found == GateFound("data", text, passed=asked in ("T1", "T2", ""))
 

@@ -19,6 +19,15 @@ from tasks_alone import ANA, RUNTIME
 CREATE = CreateTask(task_id="t", objective="grow", key="k")
 
 
+def test_a_session_is_of_the_first_task_that_had_it_and_none_is_no_session(tmp_path: Path) -> None:
+    with HouseJournal(tmp_path / "house.sqlite") as house:
+        house.give(CREATE, ANA, 1.0)
+        assert dict(house.tasks.sessions.items()) == {}
+        for name in ("u", "v"):
+            house.give(replace(CREATE, task_id=name, key=name, session_id="s"), ANA, 1.0)
+        assert dict(house.tasks.sessions.items()) == {"s": "u"}
+
+
 def test_tasks_refusals_and_keys_are_the_same_after_a_restart(tmp_path: Path) -> None:
     with HouseJournal(tmp_path / "house.sqlite") as house:
         house.give(CREATE, ANA, 1.0)
