@@ -3,8 +3,6 @@
 import math
 import random
 import struct
-import tomllib
-from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
@@ -145,11 +143,6 @@ def test_it_says_its_cartridge() -> None:
     assert driver.expects(identity) == ""
     bare: Any = query.decode(reply_of("00 01"))
     assert "cartridge" in driver.expects(bare)
-
-
-def test_the_envelope_has_nothing_to_limit() -> None:
-    text = (files("labharness_envelopes") / "honeywell_midas.toml").read_text()
-    assert tomllib.loads(text) == {"kind": "honeywell_midas", "limits": {}}
 
 
 @settings(deadline=None, max_examples=80)

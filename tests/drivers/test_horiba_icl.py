@@ -233,30 +233,6 @@ def test_the_library_names_what_is_wrong_by_its_code(message: dict[str, Any], co
     assert error.startswith(f"[E];{code};")
 
 
-@pytest.mark.parametrize(
-    ("channel", "value"),
-    [
-        ("exposure", 0),
-        ("exposure", 1.5),
-        ("exposure", math.nan),
-        ("exposure", 2.0**31),
-        ("wavelength", -1),
-        ("wavelength", math.inf),
-        ("x_axis", 3),
-        ("roi", 0),
-        ("roi", 1025),
-        ("mono_open", 2),
-        ("mono_home", 0),
-        ("acquire", 0.5),
-        ("mono_busy", 1),
-        ("spectrum", 1),
-    ],
-)
-def test_what_does_not_fit_is_refused(channel: str, value: float) -> None:
-    with pytest.raises(ValueError, match=channel):
-        HoribaIcl().write(channel, value)
-
-
 def test_no_device_on_the_bus_is_a_fault() -> None:
     with pytest.raises(DeviceFault, match="no device"):
         HoribaIcl().accept("ccd_open", reply_of({"count": 0}, "ccd_discover"))
@@ -359,14 +335,6 @@ def test_any_region_gives_a_whole_spectrum_or_a_bad_reply(inner: object) -> None
             continue
         wavelengths_nm, counts = spectrum
         assert len(wavelengths_nm) == len(counts) > 0
-
-
-@pytest.mark.parametrize(
-    "bad", [{"mono_index": -1}, {"ccd_index": 0.5}, {"chip_width": 0}, {"chip_height": 10_000}]
-)
-def test_settings_that_no_instrument_has_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(bad))):
-        HoribaIcl(**bad)
 
 
 def test_it_says_who_it_is() -> None:
