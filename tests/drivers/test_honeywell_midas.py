@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faced import answer
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
 from labharness_drivers.honeywell_midas import HoneywellMidas
 from labharness_simulators.honeywell_midas import Simulator
@@ -34,8 +35,7 @@ def pair(**changes: object) -> tuple[HoneywellMidas, Simulator, Any, Any]:
 
 def exchange(face: Simulator, request: Request) -> bytes:
     frame = TRANSACTION.to_bytes(2, "big") + request.frame[2:]
-    reply = face.receive(frame)
-    assert reply is not None
+    reply = answer(face, frame)
     assert request.reply.take(reply, TRANSACTION) == len(reply)
     return reply
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faced import answer
 from icl_bench import PLACEHOLDER, Bench, reply_of
 from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.instruments.driver import Identity, Query
@@ -225,9 +226,7 @@ def test_an_exposure_of_a_ccd_that_was_not_set_up_gives_no_data() -> None:
     ],
 )
 def test_the_library_names_what_is_wrong_by_its_code(message: dict[str, Any], code: int) -> None:
-    reply = Bench().face.receive(json.dumps({"id": 7} | message).encode())
-    assert reply is not None
-    body = json.loads(reply)
+    body = json.loads(answer(Bench().face, json.dumps({"id": 7} | message).encode()))
     assert (body["id"], body["command"], body["results"]) == (7, message["command"], {})
     (error,) = body["errors"]
     assert error.startswith(f"[E];{code};")
