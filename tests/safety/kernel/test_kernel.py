@@ -26,14 +26,6 @@ from labharness.safety.kernel import (
 BOUNDS = [("argon.setpoint", 0.0, 500.0), ("furnace.rate", 0.0, 20.0)]
 
 
-@pytest.fixture
-def memory() -> Memory:
-    """A line that runs, and reads well at 0 s."""
-    memory = running()
-    healthy(memory, 0.0)
-    return memory
-
-
 @pytest.mark.promise(9)
 @pytest.mark.parametrize(("channel", "low", "high"), BOUNDS)
 def test_a_limit_is_exact_to_the_last_bit(channel: str, low: float, high: float) -> None:
