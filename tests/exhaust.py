@@ -1,6 +1,4 @@
-"""The exhaust lost over a hot tube: the plant heated, and its truth."""
-
-from typing import Any
+"""The exhaust lost over a hot tube: the plant heated."""
 
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab
@@ -16,8 +14,3 @@ def heat(lab: Lab, *, furnace_c: float = 25.0, sulfur_c: float = 25.0) -> None:
     ):
         for node in (*nodes, "_thermocouple_k"):
             setattr(part(plant, name), node, celsius + 273.15)
-
-
-def truth(lab: Lab) -> dict[str, Any]:
-    found: dict[str, Any] = simulated_of(lab).plant.truth()
-    return found

@@ -6,7 +6,7 @@ from typing import Any
 from kernel_line import healthy, limit, see
 from labharness.core.vocabulary import Command, Ending, Outcome, Program, Refused, read_program
 from labharness.instruments.driver import Programmer
-from labharness.line.command import Programs, Uploaded, Writer
+from labharness.line.command import Programs, Uploaded
 from labharness.line.gate import Gate
 from line_alone import Scene, Toy, block, blocks_of, shown, toy
 
@@ -70,15 +70,7 @@ class Furnace(Scene):
         self.lost: list[str] = []
         self.performed: list[Command] = []
         self.ends: dict[str, Ending] = {}
-        self.writer = Writer(
-            gate=self.gate,
-            instruments=self.instruments,
-            exchanges=self.exchanges,
-            journal=self.journal,
-            now_s=self.loop.time,
-            read=self.reader.read,
-            lost=self.lost.append,
-        )
+        self.writer = self.writer_by(self.gate, self.lost.append)
         self.programs = Programs(writer=self.writer, perform=self.perform)
         self.port.on_frame = self.frame
         self.port.unkept.add("segment1=end")

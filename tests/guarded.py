@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from labharness.core.vocabulary import (
-    Request,
-    Until,
-    crc16_modbus,
+from labharness.core.vocabulary import Request, Until
+from labharness.safety.guard import (
+    Finished,
+    GuardCore,
+    NotPermitted,
+    Port,
+    PortState,
+    SafeFrame,
 )
-from labharness.safety.guard import GuardCore, NotPermitted, Port, PortState, SafeFrame
 
 READ = Request(b"A\r", Until(b"\r", b"A"), 0.3)
 WRITE = Request(b"AS5.0\r", Until(b"\r", b"A"), 0.3)
@@ -21,11 +24,6 @@ SAFE = (
     SafeFrame(2, "heat", SHUT[2], "box.contactor", 0.0),
     SafeFrame(3, "gas", SHUT[3], "argon.setpoint", 100.0),
 )
-
-
-def rtu(*body: int) -> bytes:
-    data = bytes(body)
-    return data + crc16_modbus(data).to_bytes(2, "little")
 
 
 def armed() -> GuardCore:
@@ -41,6 +39,12 @@ def armed() -> GuardCore:
 def state_of(port: Port) -> PortState:
     """Return a port's state afresh; mypy would remember the last one."""
     return port.state
+
+
+def whole(finished: Finished | None) -> tuple[bytes | None, str]:
+    """The reply and the error of an exchange that has ended."""
+    assert finished is not None
+    return finished.reply, finished.error
 
 
 def refused(core: GuardCore, send: Callable[[], object]) -> None:

@@ -21,7 +21,9 @@ from labharness.instruments.driver import (
 )
 from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
+from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, Reader
+from labharness.line.gate import Gate
 from labharness.line.instrument import BoundScan, Instrument, bind
 from labharness.safety.guard import Guard, NotPermitted
 
@@ -314,6 +316,18 @@ class Scene:
         for track, value in zip(scan.tracks, values, strict=True):
             track.value, track.at_s = value, self.loop.time()
         return ""
+
+    def writer_by(self, gate: Gate, lost: Callable[[str], None]) -> Writer:
+        """Return the one writer of this line, by whose words it judges."""
+        return Writer(
+            gate=gate,
+            instruments=self.instruments,
+            exchanges=self.exchanges,
+            journal=self.journal,
+            now_s=self.loop.time,
+            read=self.reader.read,
+            lost=lost,
+        )
 
     def play(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something to its end."""

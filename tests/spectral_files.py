@@ -7,9 +7,22 @@ JASCO NRS-5100, LabSpec 6 XML of a LabRAM HR Evolution, TriVista of VistaControl
 import math
 from collections.abc import Callable, Sequence
 
+import pytest
+
+from labharness.analysis.formats import BadFile, read_spectra
+
 POINTS = 40
 AXIS = [500.0 - 2.5 * n for n in range(POINTS)]
 """Descending, as gratings often give it: 500 to 402.5."""
+
+
+def refusal(data: bytes) -> str:
+    """Return the one line in which a file is refused."""
+    with pytest.raises(BadFile) as raised:
+        read_spectra(data)
+    said = str(raised.value)
+    assert "\n" not in said
+    return said
 
 
 def counts(spectrum: int, points: int = POINTS) -> list[float]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from faced import exchange
+from faced import answer, exchange
 from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.instruments.driver import Identity
 from labharness_drivers.alicat_mc import AlicatMc
@@ -114,18 +114,6 @@ def test_every_setpoint_in_range_reads_back_within_the_resolution(
     assert abs(back - value) <= the_driver.channels["setpoint"].resolution
 
 
-@pytest.mark.parametrize("value", [-0.01, 500.1, math.nan, math.inf])
-def test_a_setpoint_outside_the_full_scale_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="allowed 0 to 500 sccm"):
-        driver().write("setpoint", value)
-
-
-@pytest.mark.parametrize("channel", ["flow", "status", "tare"])
-def test_what_is_measured_cannot_be_set(channel: str) -> None:
-    with pytest.raises(ValueError, match="cannot be set"):
-        driver().write(channel, 1.0)
-
-
 def test_an_analog_setpoint_source_ignores_the_setpoint_and_only_the_read_back_shows_it() -> None:
     face, part = unit()
     face.setpoint_source = "A"
@@ -156,17 +144,13 @@ def test_what_usual_clients_send_first_is_answered_as_a_captured_unit_did() -> N
         (b"AVE", b"A   10v20.0-R24 Jan  9 2025,15:04:07"),
     ]:
         assert face.receive(line + b"\r") == said + b"\r", line
-    layout = face.receive(b"A??D*\r")
-    assert layout is not None
-    lines = layout.decode().split("\r")
+    lines = answer(face, b"A??D*\r").decode().split("\r")
     assert lines[0] == (
         "A D00 ID_ NAME______________________ TYPE_______ WIDTH NOTES___________________"
     )
     assert lines[6] == "A D06 037 Mass Flow Setpt            s decimal     7/2 012 02 SCCM"
     assert lines[21:] == ["A D21 702 *Status                    string          3 LCK", ""]
-    gases = face.receive(b"A??G*\r")
-    assert gases is not None
-    assert gases.decode().split("\r")[:2] == ["A G00      Air", "A G01       Ar"]
+    assert answer(face, b"A??G*\r").decode().split("\r")[:2] == ["A G00      Air", "A G01       Ar"]
 
 
 @pytest.mark.parametrize(
@@ -188,8 +172,7 @@ def test_a_held_valve_takes_a_setpoint_and_acts_on_it_when_the_hold_is_cancelled
 ) -> None:
     face, part = unit()
     face.receive(b"AS100\r")
-    reply = face.receive(closed)
-    assert reply is not None
+    reply = answer(face, closed)
     assert decode(reply)[4:] == (100.0, 0.0)  # a hold is no error
     assert reply.endswith(b" HLD\r")
     assert part.setpoint_sccm == 0.0
@@ -204,19 +187,15 @@ def test_a_held_valve_takes_a_setpoint_and_acts_on_it_when_the_hold_is_cancelled
 def test_a_locked_display_shows_in_the_frame() -> None:
     face, _ = unit()
     for lock, unlock in ((b"AL\r", b"AU\r"), (b"A$$L\r", b"A$$U\r")):
-        locked, free = face.receive(lock), face.receive(unlock)
-        assert locked is not None
-        assert free is not None
+        locked, free = answer(face, lock), answer(face, unlock)
         assert locked == free.removesuffix(b"\r") + b" LCK\r"
 
 
 def test_another_gas_that_was_selected_shows_in_the_frame() -> None:
     face, _ = unit()
     assert face.receive(b"AGS 1\r") == b"A 1 Ar Argon\r"
-    reply = face.receive(b"A\r")
-    assert reply is not None
     with pytest.raises(DeviceFault, match=r"gas Ar.*N2"):
-        decode(reply)
+        decode(answer(face, b"A\r"))
 
 
 def test_the_unit_refuses_above_its_own_full_scale_and_keeps_what_it_had() -> None:

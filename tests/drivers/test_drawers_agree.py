@@ -2,9 +2,11 @@
 
 import asyncio
 import inspect
+import math
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -13,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.faces.testing.conformance import (
     check_driver,
@@ -22,8 +25,8 @@ from labharness.faces.testing.conformance import (
     check_write,
 )
 from labharness.faces.testing.faults import simulated_of
-from labharness.faces.testing.pairs import write
-from labharness.instruments.driver import Driver
+from labharness.faces.testing.pairs import framed, write
+from labharness.instruments.driver import Driver, Scan
 from labharness.lab.config.kinds import driver_kinds, load_driver, load_simulator
 from labharness.lab.wiring.simulated_lab import SimulatedLab
 from rig import HERE, SETTINGS
@@ -133,6 +136,35 @@ def test_every_driver_tells_obedience_of_its_simulator_from_refusal(
             ]
 
     assert virtual_time.run(found()) == []
+
+
+def values_of(scan: Scan, reply: bytes) -> tuple[float, ...]:
+    """Return what a whole reply is read as: finite numbers, or the error that was expected."""
+    assert scan.request.reply.take(reply, 0) == len(reply)
+    values = scan.decode(reply)
+    assert all(type(value) is float and math.isfinite(value) for value in values)
+    return values
+
+
+@pytest.mark.parametrize("kind", ["cobolt_laser", "keithley_2400", "mks_910", "prior_proscan"])
+@given(body=st.binary(max_size=45))
+@settings(deadline=None, max_examples=100)
+def test_any_line_gives_floats_or_an_error(kind: str, body: bytes) -> None:
+    for scan in driver_of(kind).scans():
+        rule: Any = scan.request.reply
+        with suppress(BadReply, DeviceFault):
+            values_of(scan, rule.prefix + body.replace(rule.end, b"") + rule.end)
+
+
+@pytest.mark.parametrize("kind", ["alicat_basis2", "eurotherm_2400"])
+@given(data=st.binary(min_size=14, max_size=14))
+@settings(deadline=None, max_examples=60)
+def test_any_registers_give_numbers_and_another_gas_or_unit_a_fault(kind: str, data: bytes) -> None:
+    for scan in driver_of(kind).scans():
+        size = 2 * scan.request.frame[5]
+        reply = framed((bytes([1, 3, size]) + data[:size]).hex())
+        with suppress(*[DeviceFault] if scan.name in ("gas", "flow_unit") else []):
+            assert len(values_of(scan, reply)) == len(scan.channels)
 
 
 @pytest.mark.parametrize("kind", KINDS)

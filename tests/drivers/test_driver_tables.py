@@ -4,7 +4,9 @@
 difference against the manual that the driver names before you keep it.
 """
 
+import itertools
 import json
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -27,13 +29,14 @@ WORDS: tuple[Callable[[int], int], ...] = (
 )
 MODELS = ("", "MC-100SCCM-D", "MCS-0.1SLPM-D", "MC-500SCCM-D", "MC", "910-11", "Eurotherm 2408")
 FIRMWARES = ("", "5v11", "5v12", "4v13", "10v20.0-R24", "GP07R100", "soon")
-EDGES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
+EDGES: dict[str, list[tuple[dict[str, Any], ...]]] = {
     "alicat_basis2": [
-        ({"full_scale_sccm": 319.6}, {"full_scale_sccm": 319.7}),
+        ({"full_scale_sccm": 319.6}, {"full_scale_sccm": 319.7}, {"full_scale_sccm": 0.0}),
         ({"decimals": 4, "full_scale_sccm": 1.0}, {"decimals": 5}),
         ({"decimals": 0}, {"decimals": -1}),
-        ({"gas": 0}, {"gas": -1}),
+        ({"gas": 0}, {"gas": -1}, {"gas": 9}),
         ({"watchdog_ms": 0}, {"watchdog_ms": -1}),
+        ({"watchdog_ms": 5000}, {"watchdog_ms": 5001}),
         ({"unit": 247}, {"unit": 248}),
         ({"unit": 1}, {"unit": 0}),
     ],
@@ -49,18 +52,44 @@ EDGES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({"decimals": 2}, {"decimals": -1}),
         ({"program": 20}, {"program": 21}),
         ({"program": 0}, {"program": -1}),
+        ({"unit": 247}, {"unit": 248}),
+        ({"unit": 1}, {"unit": 0}),
     ],
     "horiba_icl": [
         ({"chip_width": 8192}, {"chip_width": 8193}),
         ({"chip_height": 8192}, {"chip_height": 8193}),
         ({"chip_width": 1}, {"chip_width": 0}),
         ({"chip_height": 1}, {"chip_height": 0}),
+        ({"mono_index": 0}, {"mono_index": -1}),
+        ({"ccd_index": 1}, {"ccd_index": 0.5}),
     ],
-    "mks_910": [({"address": 253}, {"address": 254}), ({"address": 1}, {"address": 0})],
+    "keithley_2400": [
+        ({"max_voltage_v": 210.0}, {"max_voltage_v": 211.0}),
+        ({}, {"max_current_a": 0.0}),
+    ],
+    "mks_910": [
+        ({"address": 253}, {"address": 254}, {"address": 2.5}, {"address": "253"}),
+        ({"address": 1}, {"address": 0}),
+    ],
     "prior_proscan": [
-        ({"steps_per_um": 0.001}, {"steps_per_um": 0.0009}),
+        ({"steps_per_um": 0.001}, {"steps_per_um": 0.0009}, {"steps_per_um": math.nan}),
         ({"steps_per_um": 1000}, {"steps_per_um": 1000.1}),
     ],
+    "waveshare_relay": [
+        ({"unit": 1}, {"unit": 0}),
+        ({}, {"relays": [f"relay_{n}" for n in range(9)]}, {"relays": ["argon", "argon"]}),
+        ({}, {"relays": ["argon"], "inputs": ["argon"]}, {"relays": ["two words"]}),
+        ({}, {"relays": "argon"}),
+    ],
+}
+BEYOND: dict[str, list[tuple[str, float]]] = {  # as little as the tables do not show
+    "alicat_basis2": [("setpoint", 100.001), ("setpoint", -0.001), ("watchdog_ms", 5001)],
+    "alicat_mc": [("setpoint", 100.1), ("setpoint", -0.01)],
+    "cobolt_laser": [("power", 0.1000001), ("power", -1e-6)],
+    "eurotherm_2400": [("setpoint", 3276.8), ("output", 100.1), ("output", -0.1)],
+    "horiba_icl": [("exposure", 2.0**31), ("exposure", 1.5), ("x_axis", 3), ("roi", 1025)],
+    "keithley_2400": [("voltage", 210.1), ("voltage", -210.1), ("voltage", 4e-5)],
+    "prior_proscan": [("x", 3e9)],
 }
 
 
@@ -163,10 +192,21 @@ def test_a_driver_says_what_was_held_against_its_manual(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(EDGES))
 def test_a_setting_is_taken_at_its_bounds_and_refused_beyond(kind: str) -> None:
-    for good, bad in EDGES[kind]:
+    for good, *bad in EDGES[kind]:
         made(kind, **good)
-        with pytest.raises(ValueError, match=r"\bnot\b"):
-            made(kind, **bad)
+        for each in bad:
+            with pytest.raises(ValueError, match=r"\b(not|fit|relays)\b"):
+                made(kind, **each)
+
+
+@pytest.mark.parametrize("kind", sorted(driver_kinds()))
+def test_a_command_beyond_its_range_or_of_no_number_is_refused_before_a_frame(kind: str) -> None:
+    driver = made(kind)
+    settable = [name for name, each in driver.channels.items() if each.settable]
+    nowhere = itertools.product(settable, (math.nan, math.inf, -math.inf))
+    for channel, value in (*BEYOND.get(kind, ()), *nowhere):
+        with pytest.raises(ValueError, match=rf"^{channel}( in \w+)?: asked|^{value} does not fit"):
+            driver.write(channel, value)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,6 @@
 """The Eurotherm 2400 driver, its simulator, and the handbook's bytes."""
 
 import random
-import struct
-import tomllib
-from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from labharness.core.vocabulary import BadReply, DeviceFault, crc16_modbus
+from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.faces.testing.pairs import exchange, framed, read, write
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 from labharness_simulators.eurotherm_2400 import Simulator
@@ -194,54 +191,6 @@ def test_a_broken_thermocouple_reads_over_range_and_stops_the_heat() -> None:
     found = read(driver, face)
     assert (found["sensor_break"], found["temperature"]) == (1.0, 1400.0)
     assert part.power_fraction == 0.0
-
-
-@pytest.mark.parametrize(
-    ("channel", "value"),
-    [
-        ("setpoint", 3276.8),
-        ("setpoint", float("nan")),
-        ("setpoint", float("inf")),
-        ("output", 100.1),
-        ("output", -0.1),
-        ("mode", 0.5),
-        ("mode", 2),
-        ("setpoint_rate", -1.0),
-        ("temperature", 20.0),
-        ("nonsense", 0.0),
-    ],
-)
-def test_what_does_not_fit_is_refused_before_a_frame_exists(channel: str, value: float) -> None:
-    with pytest.raises(ValueError, match=channel if channel != "setpoint" else r"fit|not"):
-        Eurotherm2400().write(channel, value)
-
-
-@pytest.mark.parametrize("bad", [{"unit": 0}, {"unit": 248}, {"decimals": 3}, {"program": 21}])
-def test_bad_settings_are_refused(bad: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"within|0, 1 or 2"):
-        Eurotherm2400(**bad)
-
-
-def test_the_envelope_limits_exactly_the_settable_channels() -> None:
-    text = (files("labharness_envelopes") / "eurotherm_2400.toml").read_text()
-    limits = tomllib.loads(text)["limits"]
-    channels = Eurotherm2400(program=1).channels
-    assert {name: row["unit"] for name, row in limits.items()} == {
-        name: each.unit for name, each in channels.items() if each.settable
-    }
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.integers(0, 3), st.binary(min_size=12, max_size=12))
-def test_any_reply_that_passes_its_rule_gives_numbers(index: int, data: bytes) -> None:
-    scan = Eurotherm2400().scans()[index]
-    size = 2 * scan.request.frame[5]
-    body = bytes([1, 3, size]) + data[:size]
-    reply = body + struct.pack("<H", crc16_modbus(body))
-    assert scan.request.reply.take(reply, 0) == len(reply)
-    values = scan.decode(reply)
-    assert len(values) == len(scan.channels)
-    assert all(isinstance(value, float) for value in values)
 
 
 @settings(deadline=None, max_examples=60)

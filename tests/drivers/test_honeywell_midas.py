@@ -3,8 +3,6 @@
 import math
 import random
 import struct
-import tomllib
-from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faced import answer
 from labharness.core.vocabulary import BadReply, DeviceFault, Request
 from labharness_drivers.honeywell_midas import HoneywellMidas
 from labharness_simulators.honeywell_midas import Simulator
@@ -36,8 +35,7 @@ def pair(**changes: object) -> tuple[HoneywellMidas, Simulator, Any, Any]:
 
 def exchange(face: Simulator, request: Request) -> bytes:
     frame = TRANSACTION.to_bytes(2, "big") + request.frame[2:]
-    reply = face.receive(frame)
-    assert reply is not None
+    reply = answer(face, frame)
     assert request.reply.take(reply, TRANSACTION) == len(reply)
     return reply
 
@@ -145,11 +143,6 @@ def test_it_says_its_cartridge() -> None:
     assert driver.expects(identity) == ""
     bare: Any = query.decode(reply_of("00 01"))
     assert "cartridge" in driver.expects(bare)
-
-
-def test_the_envelope_has_nothing_to_limit() -> None:
-    text = (files("labharness_envelopes") / "honeywell_midas.toml").read_text()
-    assert tomllib.loads(text) == {"kind": "honeywell_midas", "limits": {}}
 
 
 @settings(deadline=None, max_examples=80)

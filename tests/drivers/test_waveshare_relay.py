@@ -1,9 +1,6 @@
 """The Waveshare relay driver, its simulator, and the bytes of the maker's wiki."""
 
 import random
-import struct
-import tomllib
-from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faced import exchange
-from labharness.core.vocabulary import BadReply, DeviceFault, crc16_modbus
+from labharness.core.vocabulary import BadReply, DeviceFault
+from labharness.faces.testing.pairs import framed
 from labharness.instruments.driver import Identity
 from labharness_drivers.waveshare_relay import WaveshareRelay
 from labharness_simulators.waveshare_relay import Simulator
@@ -23,11 +21,6 @@ def pair() -> tuple[WaveshareRelay, Simulator, Any]:
     env: Any = SimpleNamespace(now=0)
     face = Simulator(env, part, random.Random(1), unit=1, relays=["argon"], inputs=[])
     return WaveshareRelay(), face, part
-
-
-def framed(body: str) -> bytes:
-    data = bytes.fromhex(body)
-    return data + struct.pack("<H", crc16_modbus(data))
 
 
 def test_the_frames_are_the_wikis() -> None:
@@ -65,31 +58,6 @@ def test_the_lab_file_names_relays_and_inputs_in_order() -> None:
     assert inputs.decode(framed("01 02 01 01")) == (1,)
     assert driver.write("purge", 1)[0].frame[2:4] == b"\0\1"
     assert driver.channels["argon"].readback == "argon"
-
-
-@pytest.mark.parametrize(
-    ("channel", "value"),
-    [("relay_1", 0.5), ("relay_1", 2), ("relay_1", float("nan")), ("relay_9", 1), ("input_1", 1)],
-)
-def test_what_is_no_switch_is_refused_before_a_frame_exists(channel: str, value: float) -> None:
-    with pytest.raises(ValueError, match=channel):
-        WaveshareRelay().write(channel, value)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"relays": [f"relay_{n}" for n in range(9)]},
-        {"relays": ["argon", "argon"]},
-        {"relays": ["argon"], "inputs": ["argon"]},
-        {"relays": ["two words"]},
-        {"relays": "argon"},
-        {"unit": 0},
-    ],
-)
-def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"relays|within"):
-        WaveshareRelay(**bad)
 
 
 def test_a_reply_that_names_another_coil_or_state_is_bad() -> None:
@@ -132,19 +100,11 @@ def test_it_says_its_version() -> None:
     assert driver.expects(Identity("Waveshare Modbus RTU Relay 8", "0.00")) != ""
 
 
-def test_the_envelope_limits_exactly_the_settable_channels() -> None:
-    text = (files("labharness_envelopes") / "waveshare_relay.toml").read_text()
-    limits = tomllib.loads(text)["limits"]
-    channels = WaveshareRelay().channels
-    assert set(limits) == {name for name, each in channels.items() if each.settable}
-
-
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 1), st.binary(max_size=8))
 def test_any_reply_that_passes_its_rule_gives_noughts_and_ones(index: int, data: bytes) -> None:
     scan = WaveshareRelay().scans()[index]
-    body = bytes([1, index + 1]) + data
-    reply = body + struct.pack("<H", crc16_modbus(body))
+    reply = framed((bytes([1, index + 1]) + data).hex())
     try:
         complete = scan.request.reply.take(reply, 0)
     except BadReply:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commands import edited_lab, say
-from labharness.core.vocabulary import Command, Ending
+from hands import asked, until
 from labharness.faces.testing.bench import Bench
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import run_header
@@ -57,20 +57,6 @@ def above_the_room(lab: Lab, what: str = "pressure_pa") -> float:
     truth = simulated_of(lab).plant.truth()
     found: float = truth[what] - truth["ambient_pa"]
     return found
-
-
-async def put(lab: Lab, channel: str, value: float) -> str:
-    """Set a value; return why it was refused, or nothing."""
-    unit = lab.line.envelope.limits[channel].unit
-    outcome = await lab.line.perform(Command(channel, value, unit))
-    assert outcome.ending in (Ending.CONFIRMED, Ending.REFUSED), outcome
-    return outcome.detail if outcome.ending is Ending.REFUSED else ""
-
-
-async def until(lab: Lab, reached: Callable[[], bool]) -> None:
-    async with asyncio.timeout(3600):
-        while not reached():
-            await lab.line.next_tick()
 
 
 def shipped(folder: Path, height_m: float) -> LabPlan:
@@ -141,25 +127,25 @@ def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
     async def scene(lab: Lab) -> None:
         line = lab.line
         for channel, value in (("argon.setpoint", 400), ("box.nitrogen_bypass_shut", 1)):
-            assert await put(lab, channel, value) == ""
+            assert await asked(lab, channel, value) == ""
         await until(lab, lambda: line.volumes_purged("air") > 5)
         for cycle in range(3):
-            assert await put(lab, "argon.setpoint", 0) == ""
+            assert await asked(lab, "argon.setpoint", 0) == ""
             if not cycle:
-                assert await put(lab, "box.vent", 0) == "", "its gauge reads the room"
-            assert await put(lab, "box.pump", 1) == ""
-            assert await put(lab, "box.pump_isolation", 1) == ""
+                assert await asked(lab, "box.vent", 0) == "", "its gauge reads the room"
+            assert await asked(lab, "box.pump", 1) == ""
+            assert await asked(lab, "box.pump_isolation", 1) == ""
             await until(lab, lambda: line.latest("gauge.pressure") < 5)
             assert line.memory.procedure("immediate_shutdown") == "hold_vacuum"
-            assert await put(lab, "box.pump_isolation", 0) == ""
-            assert await put(lab, "argon.setpoint", 20) == ""
+            assert await asked(lab, "box.pump_isolation", 0) == ""
+            assert await asked(lab, "argon.setpoint", 20) == ""
             await until(lab, lambda: line.latest("gauge.pressure") > torr - 60)
             if line.latest("gauge.pressure") < torr - 25:
-                assert "gauge.pressure" in await put(lab, "box.vent", 1), "the oil would follow"
+                assert "gauge.pressure" in await asked(lab, "box.vent", 1), "the oil would follow"
             await until(lab, lambda: line.latest("gauge.pressure") > torr - 15)
         assert line.memory.proofs.purged.backfills["air"] == 3
         assert line.memory.procedure("immediate_shutdown") == "immediate_shutdown"
-        assert await put(lab, "box.vent", 1) == ""
+        assert await asked(lab, "box.vent", 1) == ""
         await asyncio.sleep(60)
         assert simulated_of(lab).plant.truth()["sucked_back_pa"] < 20 * PA_PER_TORR
         assert abs(above_the_room(lab)) < 2_000

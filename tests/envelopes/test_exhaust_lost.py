@@ -9,7 +9,8 @@ import pytest
 import alarmed
 from alarmed import watching
 from commands import say
-from exhaust import heat, truth
+from exhaust import heat
+from hands import truth
 from labharness.core.vocabulary import Cause
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import read

@@ -7,11 +7,11 @@ writes the same registers.
 import asyncio
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from labharness.core.vocabulary import Cause, Command, Ending, Trip, crc16_modbus
+from hands import put, truth
+from labharness.core.vocabulary import Cause, Command, Trip, crc16_modbus
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
@@ -42,16 +42,11 @@ def writes(lab: Lab, where: tuple[str, int], address: int, word: int, function: 
     assert not reply[1] & 0x80, reply
 
 
-async def put(lab: Lab, channel: str, value: float, unit: str = "") -> None:
-    outcome = await lab.line.perform(Command(channel, value, unit))
-    assert outcome.ending is Ending.CONFIRMED, outcome.detail
-
-
 async def heated(lab: Lab) -> None:
     """Ramp a furnace that has mains: as warm as an unpurged tube may be."""
-    await put(lab, "furnace.setpoint_rate", 20, "degC/min")
-    await put(lab, "box.furnace_contactor", 1)
-    await put(lab, "furnace.setpoint", 95, "degC")
+    await put(lab, ("furnace.setpoint_rate", 20))
+    await put(lab, ("box.furnace_contactor", 1))
+    await put(lab, ("furnace.setpoint", 95))
     await asyncio.sleep(3.3)
 
 
@@ -59,12 +54,6 @@ def purged(lab: Lab) -> None:
     """Count the tube as purged and tight; it is full of argon, and shut."""
     lab.line.memory.proofs.purged.passed_cm3 |= {"air": 1e9, "hydrogen": 1e9}
     lab.line.memory.proofs.leak.tight = True
-
-
-def truth(lab: Lab) -> dict[str, Any]:
-    """Return what is really so in the room."""
-    found: dict[str, Any] = simulated_of(lab).plant.truth()
-    return found
 
 
 async def trip_within(lab: Lab, seconds: float) -> str:
@@ -122,8 +111,8 @@ async def test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls(
     lab: Lab, where: tuple[str, int], address: int, word: int, function: int, procedure: str
 ) -> None:
     purged(lab)
-    await put(lab, "box.hydrogen_valve", 1)
-    await put(lab, "hydrogen.setpoint", 5, "sccm")
+    await put(lab, ("box.hydrogen_valve", 1))
+    await put(lab, ("hydrogen.setpoint", 5))
     await asyncio.sleep(5.0)
     assert truth(lab)["hydrogen_sccm"] > 1
     writes(lab, where, address, word, function)
@@ -158,7 +147,7 @@ async def test_what_defeats_no_limit_is_called_once_and_again_when_it_changes(la
     assert "furnace.setpoint reads 90 degC, and 95 was confirmed" in warnings(lab)[0]
     assert "furnace.setpoint reads 80 degC, and 95 was confirmed" in warnings(lab)[1]
     assert lab.line.memory.trip is None
-    await put(lab, "furnace.setpoint", 85, "degC")
+    await put(lab, ("furnace.setpoint", 85))
     await asyncio.sleep(OFF_DELAY_S + 5)
     assert not alarms.board.alarms[name].state.active
     assert len(warnings(lab)) == 2

@@ -8,7 +8,8 @@ import pytest
 
 import alarmed
 from alarmed import watching
-from exhaust import heat, truth
+from exhaust import heat
+from hands import truth
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan

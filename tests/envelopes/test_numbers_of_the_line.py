@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from labharness.core.vocabulary import Allowed, Command, Trip
+from labharness.core.vocabulary import Allowed, Command, Refused, Trip
 from labharness.lab import default_lab_path, read_lab
 from labharness.safety.kernel import Memory, Mode, judge, observe, tick
 from model import NOW_S, Model, State
 
 ENVELOPE = read_lab(default_lab_path()).envelope
 MODEL = Model(ENVELOPE)
+LACKING_CM3 = 4.9 * ENVELOPE.purge.volume_cm3
 SILENT_S = 4.0  # what heats or flows is not trusted for longer unheard
 
 Readings = Mapping[str, float]
@@ -30,9 +31,10 @@ SOUND: Readings = {
     "gauge.pressure": 760.0,
     "laser.power": 0.001,
 }
-# Not readings: what the line has proven.
+# Not readings: what the line has proven; of a purge that is not, a tenth of a volume lacks.
 AIR, TIGHT, FLUSHED = "purged of air", "leak-checked", "flushed of hydrogen"
 
+HEATERS = ("furnace", "sulfur")
 FURNACE_ON = {"box.furnace_contactor": 1.0}
 SULFUR_ON = {"box.sulfur_contactor": 1.0}
 SHUT = {"box.vent": 0.0, "argon.flow": 0.0, "argon.setpoint": 0.0}
@@ -55,12 +57,12 @@ REFUSED: list[tuple[str, float, Readings, Readings]] = [
             **CLOSED,
             "furnace.manual": 1.0,
             "furnace.mode": 1.0,
-            "furnace.working_setpoint": 75.0,
+            "furnace.working_setpoint": 61.0,
             "furnace.sensor_break": 1.0,
             "furnace.temperature": 5.0,  # no room is so cold: the thermocouple lies
         },
     ),
-    ("box.furnace_contactor", 1.0, {"furnace.temperature": 160.0}, {AIR: 0.0}),
+    ("box.furnace_contactor", 1.0, {"furnace.temperature": 150.0}, {AIR: 0.0}),
     (
         "box.sulfur_contactor",
         1.0,
@@ -69,12 +71,12 @@ REFUSED: list[tuple[str, float, Readings, Readings]] = [
             **CLOSED,
             "sulfur.manual": 1.0,
             "sulfur.mode": 1.0,
-            "sulfur.working_setpoint": 75.0,
+            "sulfur.working_setpoint": 61.0,
             "sulfur.sensor_break": 1.0,
             "sulfur.temperature": 5.0,
         },
     ),
-    ("box.sulfur_contactor", 1.0, {"sulfur.temperature": 120.0}, {AIR: 0.0}),
+    ("box.sulfur_contactor", 1.0, {"sulfur.temperature": 115.0}, {AIR: 0.0}),
     ("furnace.mode", 1.0, {}, FURNACE_ON),
     ("sulfur.mode", 1.0, {}, SULFUR_ON),
     (
@@ -195,6 +197,12 @@ REFUSED: list[tuple[str, float, Readings, Readings]] = [
     ("operator.put_under_microscope", 0.0, {}, {"laser.emission": 1.0}),
     ("hydrogen.setpoint", 25.0, {"box.hydrogen_valve": 1.0}, {"sulfur.temperature": 116.0}),
     ("sulfur.setpoint", 110.0, SULFUR_ON, {"hydrogen.setpoint_active": 25.0}),
+    ("sulfur.setpoint", 60.0, SULFUR_ON, {"sulfur.sensor_break": 1.0}),
+    ("argon.setpoint", 19.9, {}, {"furnace.temperature": 700.0}),
+    ("argon.setpoint", 20.0, {"furnace.temperature": 700.0}, {}),
+    *((f"{heater}.mode", 0.0, {**FURNACE_ON, **SULFUR_ON}, {}) for heater in HEATERS),
+    # cold, it may wait for its purge
+    *((f"box.{heater}_contactor", 1.0, {AIR: 0.0}, {}) for heater in HEATERS),
 ]
 
 BEYOND: Mapping[str, tuple[float, float]] = {
@@ -314,7 +322,8 @@ def remembered(*changes: Readings) -> Memory:
     proven = {key: found.pop(key, 1.0) for key in (AIR, TIGHT, FLUSHED)}
     state = State(purged=int(proven[AIR]), tight=int(proven[TIGHT]), tripped=0)
     memory = MODEL.load(state, found)
-    memory.proofs.purged.passed_cm3["hydrogen"] = 1e9 * proven[FLUSHED]
+    for gas, whole in (("air", proven[AIR]), ("hydrogen", proven[FLUSHED])):
+        memory.proofs.purged.passed_cm3[gas] = 1e9 if whole else LACKING_CM3
     memory.mode = Mode.RUNNING
     return memory
 
@@ -355,6 +364,12 @@ def test_a_command_is_refused_for_each_single_thing_that_forbids_it(
     assert let_through == []
 
 
+def test_inert_stays_over_hydrogen_by_its_own_row_whatever_else_dilutes_it() -> None:
+    verdict = judge(Command("argon.setpoint", 0.0, "sccm"), remembered({FLUSHED: 0.0}), NOW_S)
+    assert isinstance(verdict, Refused)
+    assert verdict.rule == "inert flow stays over hot sulfur and hydrogen"
+
+
 @pytest.mark.parametrize("channel", BEYOND)
 def test_no_more_may_be_set_than_the_apparatus_bears(channel: str) -> None:
     most, beyond = BEYOND[channel]
@@ -362,6 +377,7 @@ def test_no_more_may_be_set_than_the_apparatus_bears(channel: str) -> None:
     assert limit.low <= most <= limit.high
     assert not limit.low <= beyond <= limit.high
     assert not limit.low <= -1.0
+    assert limit.low > 0.0 or not channel.endswith("_rate"), "a rate of 0 is no limit of it"
 
 
 @pytest.mark.promise(11)

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from labharness.core.vocabulary import Command, Ending
+from hands import put, wait
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab
 from rig import Injection, Run, approved_copy, submission
 
 GASES = ("argon", "nitrogen", "hydrogen", "hydrogen sulfide")
-UNITS = {"setpoint": "sccm"}
 SHUT = (
     ("box.nitrogen_bypass_shut", 1),
     ("argon.setpoint", 0),
@@ -22,32 +21,19 @@ SHUT = (
 )
 
 
-async def setting(lab: Lab, *steps: tuple[str, float]) -> None:
-    for channel, value in steps:
-        unit = UNITS.get(channel.split(".")[1], "")
-        outcome = await lab.line.perform(Command(channel, float(value), unit))
-        assert outcome.ending is Ending.CONFIRMED, outcome
-
-
 def flushed_of_hydrogen(lab: Lab) -> None:
     """Leave the tube as a flush does: argon is not stopped over hydrogen."""
     lab.line.memory.proofs.purged.passed_cm3["hydrogen"] = 1e9
 
 
-async def waiting(lab: Lab, seconds: float) -> None:
-    until_s = lab.clock.now_s() + seconds
-    while lab.clock.now_s() < until_s:
-        await lab.line.next_tick()
-
-
 async def checked(lab: Lab, for_s: float) -> None:
     """Evacuate a shut tube, isolate it, and wait."""
-    await setting(lab, ("box.pump", 1), ("box.pump_isolation", 1))
-    await waiting(lab, 3.0)
+    await put(lab, ("box.pump", 1), ("box.pump_isolation", 1))
+    await wait(lab, 3.0)
     while lab.line.latest("gauge.pressure") > 0.9:
         await lab.line.next_tick()
-    await setting(lab, ("box.pump_isolation", 0))
-    await waiting(lab, for_s)
+    await put(lab, ("box.pump_isolation", 0))
+    await wait(lab, for_s)
 
 
 @pytest.mark.parametrize("sccm", [1.0, 5.0, 20.0])
@@ -56,7 +42,7 @@ def test_a_leak_that_a_second_check_finds_takes_back_what_the_first_one_proved(
 ) -> None:
     async def found(lab: Lab) -> tuple[bool, bool]:
         flushed_of_hydrogen(lab)
-        await setting(lab, *SHUT)
+        await put(lab, *SHUT)
         await checked(lab, 75.0)
         first = lab.line.memory.proofs.leak.tight
         simulated_of(lab).plant.faults.air_leak_sccm = sccm
@@ -96,11 +82,11 @@ def test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows(
     async def found(lab: Lab) -> tuple[float, float]:
         faults = simulated_of(lab).plant.faults
         flushed_of_hydrogen(lab)
-        await setting(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
-        await waiting(lab, 3.0)
+        await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
+        await wait(lab, 3.0)
         before = lab.line.volumes_purged("air")
         faults.lie(meter, "garbage", 400.0, random.Random(1))
-        await waiting(lab, 600.0)
+        await wait(lab, 600.0)
         return before, lab.line.volumes_purged("air")
 
     before, after = play(found)

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -138,22 +137,3 @@ def test_room_in_the_log_is_no_record_and_covers_none(tmp_path: Path) -> None:
     other.close()
     first.close()
     assert reading.verify_file(path).head == first.head
-
-
-@pytest.mark.promise(20)
-def test_what_was_durable_in_the_room_survives_a_kill(tmp_path: Path) -> None:
-    path = tmp_path / "run.journal"
-    code = (
-        "import asyncio, os, signal, sys, pathlib\n"
-        "from labharness.journal import SqliteJournal\n"
-        "journal = SqliteJournal(pathlib.Path(sys.argv[1]), speed=1.0)\n"
-        "for at in range(5): asyncio.run(journal.durable(journal.append('kept', {}, 0.0)))\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, path], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert path.with_name("run.journal-wal").stat().st_size >= ROOM_BYTES
-    assert len(list(reading.read(path))) == 5
-    with SqliteJournal(path, speed=1.0) as journal:
-        assert journal.append("after", {}, 2.0) == 6
-    assert reading.verify_file(path).head == journal.head

@@ -22,6 +22,7 @@ import pytest
 from journal_rows import changed, records, rows, store_rows
 from labharness.journal import layout, reading, store
 from labharness.journal.chain import Head
+from labharness.journal.disk import ROOM_BYTES
 from labharness.journal.layout import JournalFailed
 from labharness.journal.store import Journal, SqliteJournal, block_lab_s
 from platforms import takes_open_files_away
@@ -111,22 +112,24 @@ def test_a_record_is_seen_by_others_once_it_is_durable(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise(20)
-def test_what_was_durable_survives_a_kill(tmp_path: Path) -> None:
+@pytest.mark.parametrize("speed", [None, 1.0], ids=["without room", "in its room"])
+def test_what_was_durable_survives_a_kill(tmp_path: Path, speed: float | None) -> None:
     path = tmp_path / "run.journal"
     code = (
         "import asyncio, os, signal, sys, pathlib\n"
-        "from labharness.journal.store import SqliteJournal\n"
-        "journal = SqliteJournal(pathlib.Path(sys.argv[1]))\n"
-        "asyncio.run(journal.durable(journal.append('kept', {}, 0.0)))\n"
-        "journal.append('lost', {}, 1.0)\n"
+        "from labharness.journal import SqliteJournal\n"
+        f"journal = SqliteJournal(pathlib.Path(sys.argv[1]), speed={speed})\n"
+        "for at in range(5): asyncio.run(journal.durable(journal.append('kept', {}, 0.0)))\n"
+        f"if {speed} is None: journal.append('lost', {{}}, 1.0)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, path], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert [one.kind for one in reading.read(path)] == ["kept"]
-    with SqliteJournal(path) as journal:
-        assert journal.append("after", {}, 2.0) == 2
-    assert reading.verify_file(path).ok
+    assert speed is None or path.with_name("run.journal-wal").stat().st_size >= ROOM_BYTES
+    assert [one.kind for one in reading.read(path)] == ["kept"] * 5
+    with SqliteJournal(path, speed=speed) as journal:
+        assert journal.append("after", {}, 2.0) == 6
+    assert reading.verify_file(path).head == journal.head
 
 
 @pytest.mark.promise(20)

@@ -6,22 +6,17 @@ from typing import Any
 
 import pytest
 
-from labharness.core.vocabulary import Command, Ending
+from hands import put
 from labharness.faces.testing.bench import Bench
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, default_lab_path, read_lab
 from rig import until_tripped
 
 
-async def put(lab: Lab, channel: str, value: float, unit: str = "") -> None:
-    outcome = await lab.line.perform(Command(channel, value, unit))
-    assert outcome.ending is Ending.CONFIRMED, outcome
-
-
 async def in_argon(lab: Lab, sccm: float) -> None:
     """Let argon flow through a tube that counts as purged and leak-checked."""
-    await put(lab, "box.argon_valve", 1)
-    await put(lab, "argon.setpoint", sccm, "sccm")
+    await put(lab, ("box.argon_valve", 1))
+    await put(lab, ("argon.setpoint", sccm))
     for _ in range(3):
         await lab.line.next_tick()
     lab.line.memory.proofs.leak.tight = True
@@ -48,11 +43,11 @@ async def test_a_stuck_thermocouple_is_found_where_the_output_is_limited_too(
     async with simulated_lab.on(read_lab(default_lab_path()), seed=1).running() as lab:
         plant = simulated_of(lab).plant
         await in_argon(lab, 100)
-        await put(lab, f"{heater}.setpoint_rate", rate_c_per_min, "degC/min")
-        await put(lab, f"{heater}.output_high", 94, "%")
+        await put(lab, (f"{heater}.setpoint_rate", rate_c_per_min))
+        await put(lab, (f"{heater}.output_high", 94))
         plant.faults.lie(heater, "stuck", 0.0, random.Random(1))
-        await put(lab, f"box.{heater}_contactor", 1)
-        await put(lab, f"{heater}.setpoint", to_c, "degC")
+        await put(lab, (f"box.{heater}_contactor", 1))
+        await put(lab, (f"{heater}.setpoint", to_c))
         said = await until_tripped(lab, 900)
         assert said.startswith(f"{heater} does not follow its setpoint")
         assert plant.truth()[winding] < hottest_c
@@ -61,8 +56,8 @@ async def test_a_stuck_thermocouple_is_found_where_the_output_is_limited_too(
 async def test_a_hydrogen_detector_that_stands_still_closes_hydrogen(simulated_lab: Bench) -> None:
     async with simulated_lab.running() as lab:
         await in_argon(lab, 100)
-        await put(lab, "box.hydrogen_valve", 1)
-        await put(lab, "hydrogen.setpoint", 10, "sccm")
+        await put(lab, ("box.hydrogen_valve", 1))
+        await put(lab, ("hydrogen.setpoint", 10))
         for _ in range(60):
             await lab.line.next_tick()
         face: Any = simulated_of(lab).faces["h2_detector"]
@@ -94,12 +89,12 @@ async def test_what_is_done_at_an_instrument_itself_trips(
 ) -> None:
     async with simulated_lab.running() as lab:
         await in_argon(lab, 100)
-        await put(lab, "furnace.setpoint_rate", 15, "degC/min")
-        await put(lab, "box.furnace_contactor", 1)
-        await put(lab, "furnace.setpoint", 60, "degC")
+        await put(lab, ("furnace.setpoint_rate", 15))
+        await put(lab, ("box.furnace_contactor", 1))
+        await put(lab, ("furnace.setpoint", 60))
         while lab.line.latest("furnace.working_output") < 1:
             await lab.line.next_tick()
-        await put(lab, "laser.power", 0.0005, "W")
-        await put(lab, "laser.emission", 1)
+        await put(lab, ("laser.power", 0.0005))
+        await put(lab, ("laser.emission", 1))
         fault(simulated_of(lab).faces)
         assert (await until_tripped(lab, 12)).startswith(words)

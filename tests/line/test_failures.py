@@ -6,19 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from labharness.faces.testing.faults import simulated_of
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.safety.guard import Latch
-from rig import Injection, Ran, Run, approved_copy, deafen_argon
+from rig import Injection, Run, approved_copy, deafen_argon, heat_is_off
 
 DWELL = "material_growth"
-
-
-def heat_is_off(ran: Ran) -> bool:
-    coils = simulated_of(ran.lab).plant.parts["relays"].coils
-    return not (coils[6] or coils[7])
 
 
 @pytest.mark.thorough

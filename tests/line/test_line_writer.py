@@ -10,7 +10,7 @@ from labharness.core.vocabulary.texts import Said
 from labharness.instruments.driver import Off, While
 from labharness.instruments.driver.driver import Adds
 from labharness.journal import JournalFailed
-from labharness.line.command import WAITING_MAX, NotOpened, Writer
+from labharness.line.command import WAITING_MAX, NotOpened
 from labharness.line.gate import Gate
 from labharness.line.instrument import Contact
 from line_alone import Scene, Toy, shown, toy
@@ -71,15 +71,7 @@ class Pump(Scene):
         self.port.on_frame = self.frame
         self.shows: Callable[[float], float] = float
         self.lost: list[str] = []
-        self.writer = Writer(
-            gate=self.gate,
-            instruments=self.instruments,
-            exchanges=self.exchanges,
-            journal=self.journal,
-            now_s=self.loop.time,
-            read=self.reader.read,
-            lost=self.lost.append,
-        )
+        self.writer = self.writer_by(self.gate, self.lost.append)
 
     def frame(self, words: str) -> None:
         """Turn as it is set."""

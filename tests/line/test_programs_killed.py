@@ -5,7 +5,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from pymodbus.client import ModbusSerialClient
 
 from commands import COMMAND, say, spawn
+from guard_rig import until
 from labharness.instruments.link.conversation import LineControl, NoOwner
 from labharness.lab import read_lab
 from platforms import unix
@@ -20,7 +21,6 @@ from programmed import programmed
 from real_wires import quick
 from served import Served
 
-BOUND_S = 10.0  # the guard's own time is held elsewhere; this bounds a test that hangs
 STORES = bytes.fromhex("01 10 20")  # function 16 into the stored programs from 2088h on
 RESETS = bytes.fromhex("01 06 00 17 00 01")
 END = 0
@@ -48,13 +48,6 @@ def upload(state_dir: Path, number: int, answers: list[dict[str, object]]) -> No
 def heard(served: Served, since: int) -> bytes:
     """All bytes that reached the heaters' controllers from a row of the log on."""
     return b"".join(data for _, _, what, data in served.log("heat", since) if what == "heard")
-
-
-def until(done: Callable[[], bool], what: str) -> None:
-    end_s = time.monotonic() + BOUND_S
-    while not done():
-        assert time.monotonic() < end_s, f"{what}: not within {BOUND_S:g} s"
-        time.sleep(0.01)
 
 
 @contextmanager

@@ -39,6 +39,13 @@ async def back(watched: Watched) -> None:
     await watched.until(lambda: not watched.lab.line._reconnecting.missing(), 5.0)
 
 
+async def goes_on(watched: Watched) -> None:
+    """Start the line, and see that hydrogen can be set and what restarted is prepared."""
+    watched.lab.line.start()
+    assert (await watched.lab.line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+    assert words(watched.lab)[WATCHDOG] == 5000
+
+
 def intents(watched: Watched) -> list[str]:
     return [each["channel"] for each in watched.journaled("intent")]
 
@@ -178,9 +185,7 @@ async def test_a_hold_that_comes_while_a_link_is_prepared_is_none_to_trip_on(
     await line.hold()
     await asyncio.sleep(5.0)
     assert line.memory.trip is None
-    line.start()
-    assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
-    assert words(watched.lab)[WATCHDOG] == 5000
+    await goes_on(watched)
 
 
 async def test_a_prepare_that_waits_for_its_turn_behind_a_hold_waits_for_its_end(
@@ -197,9 +202,7 @@ async def test_a_prepare_that_waits_for_its_turn_behind_a_hold_waits_for_its_end
     await asyncio.sleep(5.0)
     assert intents(watched)[before:] == ["hydrogen.setpoint_source"], "refused, once"
     assert line.memory.trip is None
-    line.start()
-    assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
-    assert words(watched.lab)[WATCHDOG] == 5000
+    await goes_on(watched)
 
 
 @pytest.mark.parametrize("after_s", MOMENTS_S)
@@ -218,9 +221,8 @@ async def test_a_run_that_ends_while_a_link_is_prepared_ends_clean(
     assert line.memory.trip is None
     line.disarm()
     await line.arm(SAFE_TABLE)
-    line.start()
     assert words(watched.lab)[WATCHDOG] == 5000
-    assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+    await goes_on(watched)
     await watched.close()
     assert not watched.journaled("trip")
 
@@ -256,9 +258,7 @@ async def test_what_was_left_at_an_end_is_prepared_before_the_line_goes_on(
     lose(watched.lab)
     await line.settle(SAFE_TABLE)
     await asyncio.sleep(5.0)
-    line.start()
-    assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
-    assert words(watched.lab)[WATCHDOG] == 5000
+    await goes_on(watched)
 
 
 async def test_a_line_that_is_closed_while_a_link_is_prepared_has_not_tripped(
@@ -292,9 +292,8 @@ async def test_a_line_that_was_disarmed_asks_before_it_is_armed(watched: Watched
     cut(lab, "hydrogen", off=False)
     await asyncio.sleep(2.0)
     await lab.line.arm(SAFE_TABLE)
-    lab.line.start()
     assert words(lab)[WATCHDOG] == 5000
-    assert (await lab.line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+    await goes_on(watched)
     await watched.close()
     assert links(watched) == [("link_lost", "hydrogen"), ("link_back", "hydrogen")]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness_simulators.plant import CvdTube, Detector, Film, Gauge, Growth, MassFlow, Relays
+from labharness_simulators.plant import CvdTube, Film, Growth
 from labharness_simulators.plant.gas import TubeGas
 from labharness_simulators.plant.sources import (
     crusted_moo3_pa,
@@ -16,6 +16,7 @@ from labharness_simulators.plant.sources import (
     moo3_vapour_pa,
     sulfur_vapour_pa,
 )
+from rig import part
 
 ARGON_VALVE, BYPASS_SHUT, HYDROGEN_VALVE, PUMP_ISOLATION, VENT, PUMP = range(6)
 ATMOSPHERE_PA = 101_325.0
@@ -24,20 +25,8 @@ ATMOSPHERE_PA = 101_325.0
 def line(*energised: int, volume_l: float = 2.0) -> CvdTube:
     plant = CvdTube(None, tube_volume_l=volume_l)
     for coil in energised:
-        relays(plant).coils[coil] = True
+        part(plant, "relays").coils[coil] = True
     return plant
-
-
-def relays(plant: CvdTube) -> Relays:
-    part = plant.parts["relays"]
-    assert isinstance(part, Relays)
-    return part
-
-
-def flow(plant: CvdTube, gas: str) -> MassFlow:
-    part = plant.parts[gas]
-    assert isinstance(part, MassFlow)
-    return part
 
 
 def truth(plant: CvdTube, name: str) -> float:
@@ -52,7 +41,7 @@ def test_a_purge_decays_with_the_volumes_passed(
     flow_sccm: float, volume_l: float, volumes: float
 ) -> None:
     plant = line(ARGON_VALVE, BYPASS_SHUT, VENT, volume_l=volume_l)
-    flow(plant, "argon").setpoint_sccm = flow_sccm
+    part(plant, "argon").setpoint_sccm = flow_sccm
     plant.step(60.0)  # the bubbler's back-pressure fills up
     start = truth(plant, "o2_fraction")
     seconds = volumes * volume_l * 1000 / flow_sccm * 60
@@ -70,7 +59,7 @@ def test_the_pump_settles_where_its_speed_meets_the_flow(
     flow_sccm: float, pressure_pa: float
 ) -> None:
     plant = line(ARGON_VALVE, BYPASS_SHUT, PUMP_ISOLATION, PUMP)
-    flow(plant, "argon").setpoint_sccm = flow_sccm
+    part(plant, "argon").setpoint_sccm = flow_sccm
     plant.step(120.0)
     assert truth(plant, "pressure_pa") - 2 == pytest.approx(pressure_pa, rel=0.02)
 
@@ -103,8 +92,7 @@ def test_an_open_vent_holds_the_tube_at_the_bubbler() -> None:
 def test_a_tube_stands_in_the_room_that_it_is_told_of(ambient_torr: float) -> None:
     plant = CvdTube(None, ambient_torr=ambient_torr, vented=True)
     room_pa = ambient_torr * ATMOSPHERE_PA / 760.0
-    gauge = plant.parts["gauge"]
-    assert isinstance(gauge, Gauge)
+    gauge = part(plant, "gauge")
     assert gauge.pressure_torr == pytest.approx(ambient_torr)
     assert truth(plant, "ambient_pa") == pytest.approx(room_pa)
     plant.step(600.0)
@@ -113,13 +101,13 @@ def test_a_tube_stands_in_the_room_that_it_is_told_of(ambient_torr: float) -> No
     plant.step(3600.0)
     assert truth(plant, "pressure_pa") - room_pa == pytest.approx(ATMOSPHERE_PA, rel=0.01)
     plant.faults.outlet_blocked = False
-    relays(plant).lid_held_open = True
+    part(plant, "relays").lid_held_open = True
     plant.step(1.0)
     assert truth(plant, "pressure_pa") == pytest.approx(room_pa)
-    relays(plant).lid_held_open = False
-    relays(plant).coils[:] = [False, True, False, True, False, True, False, False]
+    part(plant, "relays").lid_held_open = False
+    part(plant, "relays").coils[:] = [False, True, False, True, False, True, False, False]
     plant.step(600.0)
-    relays(plant).coils[:] = [False, True, False, False, True, False, False, False]
+    part(plant, "relays").coils[:] = [False, True, False, False, True, False, False, False]
     plant.step(60.0)
     assert truth(plant, "sucked_back_pa") == pytest.approx(room_pa - 1_000, rel=0.01)
 
@@ -133,10 +121,10 @@ def test_a_blocked_outlet_fills_the_tube_in_spite_of_the_vent() -> None:
 
 def test_venting_an_evacuated_tube_draws_air_back() -> None:
     plant = line(ARGON_VALVE, BYPASS_SHUT, PUMP_ISOLATION, PUMP)
-    flow(plant, "argon").setpoint_sccm = 200.0
+    part(plant, "argon").setpoint_sccm = 200.0
     plant.step(600.0)
     assert truth(plant, "o2_fraction") < 1e-3
-    coils = relays(plant).coils
+    coils = part(plant, "relays").coils
     coils[PUMP], coils[VENT] = False, True
     plant.step(60.0)
     assert truth(plant, "o2_fraction") > 0.1
@@ -167,7 +155,7 @@ def test_no_more_is_sucked_back_than_the_tube_lacks(
 
 def test_a_leak_leaves_oxygen_in_proportion() -> None:
     plant = line(ARGON_VALVE, BYPASS_SHUT, VENT, volume_l=0.2)
-    flow(plant, "argon").setpoint_sccm = 50.0
+    part(plant, "argon").setpoint_sccm = 50.0
     plant.faults.air_leak_sccm = 0.5
     plant.step(3600.0)
     plant.step(3600.0)
@@ -176,11 +164,11 @@ def test_a_leak_leaves_oxygen_in_proportion() -> None:
 
 def test_an_open_lid_lets_the_room_in_and_shows_on_its_input() -> None:
     plant = line(ARGON_VALVE, VENT)
-    flow(plant, "argon").setpoint_sccm = 500.0
+    part(plant, "argon").setpoint_sccm = 500.0
     plant.step(3600.0)
     assert truth(plant, "o2_fraction") < 1e-4
     plant.faults.lid_open = True
-    assert relays(plant).inputs == (True, False, True, True)
+    assert part(plant, "relays").inputs == (True, False, True, True)
     plant.step(1.0)
     assert truth(plant, "o2_fraction") == pytest.approx(0.2095)
 
@@ -195,10 +183,10 @@ def test_whatever_is_switched_the_gases_add_up_to_the_pressure(
 ) -> None:
     plant = line(volume_l=volume_l)
     for gas in ("argon", "nitrogen", "hydrogen"):
-        flow(plant, gas).setpoint_sccm = 80.0
+        part(plant, gas).setpoint_sccm = 80.0
     gas_in_tube = plant._gas
     for coil, energised, seconds in moves:
-        relays(plant).coils[coil] = energised
+        part(plant, "relays").coils[coil] = energised
         plant.step(seconds)
         parts = (gas_in_tube.air, gas_in_tube.argon, gas_in_tube.nitrogen, gas_in_tube.hydrogen)
         assert min(parts) >= 0
@@ -209,26 +197,26 @@ def test_whatever_is_switched_the_gases_add_up_to_the_pressure(
 def test_a_flow_needs_its_valve_and_nitrogen_has_none() -> None:
     plant = line(BYPASS_SHUT, VENT)
     for gas in ("argon", "nitrogen", "hydrogen"):
-        flow(plant, gas).setpoint_sccm = 50.0
+        part(plant, gas).setpoint_sccm = 50.0
     plant.step(10.0)
-    assert flow(plant, "argon").flow_sccm == 0
-    assert flow(plant, "argon").valve_drive_percent == 100
-    assert flow(plant, "hydrogen").flow_sccm == 0
-    assert flow(plant, "nitrogen").flow_sccm == pytest.approx(50)
-    relays(plant).coils[HYDROGEN_VALVE] = True
+    assert part(plant, "argon").flow_sccm == 0
+    assert part(plant, "argon").valve_drive_percent == 100
+    assert part(plant, "hydrogen").flow_sccm == 0
+    assert part(plant, "nitrogen").flow_sccm == pytest.approx(50)
+    part(plant, "relays").coils[HYDROGEN_VALVE] = True
     plant.step(10.0)
-    assert flow(plant, "hydrogen").flow_sccm == pytest.approx(50)
-    relays(plant).coils[HYDROGEN_VALVE] = False
+    assert part(plant, "hydrogen").flow_sccm == pytest.approx(50)
+    part(plant, "relays").coils[HYDROGEN_VALVE] = False
     plant.step(0.01)
     assert truth(plant, "hydrogen_sccm") == 0
 
 
 def test_a_flow_comes_with_a_lag_of_0_4_seconds() -> None:
     plant = line(ARGON_VALVE, VENT)
-    flow(plant, "argon").setpoint_sccm = 100.0
+    part(plant, "argon").setpoint_sccm = 100.0
     for _ in range(4):
         plant.step(0.1)
-    assert flow(plant, "argon").flow_sccm == pytest.approx(100 * (1 - math.exp(-1)), rel=0.01)
+    assert part(plant, "argon").flow_sccm == pytest.approx(100 * (1 - math.exp(-1)), rel=0.01)
 
 
 @pytest.mark.parametrize(("setpoint_sccm", "flow_sccm"), [(math.nan, 0), (-5, 0), (1e6, 512)])
@@ -236,36 +224,34 @@ def test_a_setpoint_out_of_range_is_bounded_by_the_instrument(
     setpoint_sccm: float, flow_sccm: float
 ) -> None:
     plant = line(ARGON_VALVE, VENT)
-    flow(plant, "argon").setpoint_sccm = setpoint_sccm
+    part(plant, "argon").setpoint_sccm = setpoint_sccm
     plant.step(20.0)
-    assert flow(plant, "argon").flow_sccm == pytest.approx(flow_sccm)
+    assert part(plant, "argon").flow_sccm == pytest.approx(flow_sccm)
 
 
 def test_instruments_err_within_their_class() -> None:
     for seed in range(20):
         plant = CvdTube(random.Random(seed))
-        relays(plant).coils[ARGON_VALVE] = relays(plant).coils[VENT] = True
-        flow(plant, "argon").setpoint_sccm = 200.0
+        part(plant, "relays").coils[ARGON_VALVE] = part(plant, "relays").coils[VENT] = True
+        part(plant, "argon").setpoint_sccm = 200.0
         plant.step(60.0)
-        gauge = plant.parts["gauge"]
-        assert isinstance(gauge, Gauge)
+        gauge = part(plant, "gauge")
         pressure_torr = truth(plant, "pressure_pa") / 133.322
         assert gauge.pressure_torr == pytest.approx(pressure_torr, rel=0.015)
         assert gauge.pressure_torr != pytest.approx(pressure_torr, rel=1e-7)
         assert truth(plant, "argon_sccm") == pytest.approx(200, abs=6)
-        assert flow(plant, "argon").flow_sccm == pytest.approx(200, abs=1)
+        assert part(plant, "argon").flow_sccm == pytest.approx(200, abs=1)
 
 
 def test_hydrogen_reaches_the_room_only_when_the_exhaust_is_lost() -> None:
     plant = line(HYDROGEN_VALVE, BYPASS_SHUT, VENT, volume_l=0.2)
-    detector = plant.parts["h2_detector"]
-    assert isinstance(detector, Detector)
-    flow(plant, "hydrogen").setpoint_sccm = 100.0
+    detector = part(plant, "h2_detector")
+    part(plant, "hydrogen").setpoint_sccm = 100.0
     plant.step(600.0)
     assert truth(plant, "h2_fraction") > 0.9
     assert detector.concentration_ppm == 0
     plant.faults.exhaust_lost = True
-    assert relays(plant).inputs[0] is False
+    assert part(plant, "relays").inputs[0] is False
     plant.step(200.0)
     assert detector.concentration_ppm == pytest.approx(5_000, rel=0.05)
     plant.faults.exhaust_lost = False
@@ -276,8 +262,7 @@ def test_hydrogen_reaches_the_room_only_when_the_exhaust_is_lost() -> None:
 
 def test_a_hydrogen_line_that_came_off_leaks_through_its_open_valve_whatever_is_metered() -> None:
     plant = line(HYDROGEN_VALVE, BYPASS_SHUT, VENT, volume_l=0.2)
-    detector = plant.parts["h2_detector"]
-    assert isinstance(detector, Detector)
+    detector = part(plant, "h2_detector")
     plant.faults.hydrogen_leak_sccm = 200.0
     plant.step(10.0)
     assert detector.room_ppm == pytest.approx(4_000, rel=0.05)  # the extraction runs
@@ -285,7 +270,7 @@ def test_a_hydrogen_line_that_came_off_leaks_through_its_open_valve_whatever_is_
     assert detector.room_ppm == pytest.approx(10_000, rel=0.01)
     assert truth(plant, "hydrogen_leak_sccm") == 200.0
     assert truth(plant, "hydrogen_sccm") == 0.0  # the controller is shut
-    relays(plant).coils[HYDROGEN_VALVE] = False
+    part(plant, "relays").coils[HYDROGEN_VALVE] = False
     plant.step(200.0)
     assert truth(plant, "hydrogen_leak_sccm") == 0.0
     assert detector.room_ppm < 1.0

@@ -1,46 +1,15 @@
 """Renishaw WDF and packed JCAMP-DX are read by their published layouts."""
 
-import struct
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 from renishawWiRE import WDFReader
 
-from labharness.analysis.formats import BadFile, read_spectra
-
-AXIS = np.linspace(600.0, 100.0, 60, dtype=np.float32)
-ROWS = np.arange(180, dtype=np.float32).reshape(3, 60)
-
-
-def wdf(rows: NDArray[np.float32], capacity: int | None = None) -> bytes:
-    capacity = capacity or len(rows)
-    head = bytearray(512)
-    struct.pack_into("<4siq", head, 0, b"WDF1", 1, 512)
-    struct.pack_into("<iqqiiii", head, 0x3C, 60, capacity, len(rows), 1, 1, 60, 2)
-    struct.pack_into("<24s4hii", head, 0x60, b"WiRE", 4, 4, 0, 1, 3, 2)
-    struct.pack_into("<if", head, 0x98, 6, 1e7 / 532.0)
-    head[0xF0:0xF6] = b"flake1"
-    spectra = np.zeros((capacity, 60), dtype="<f4")
-    spectra[: len(rows)] = rows
-    origins = struct.pack("<i", 2)
-    for kind, label in ((3, b"X"), (4, b"Y")):
-        places = np.arange(capacity) * 1.5 + kind
-        origins += struct.pack("<Ii16s", kind | 1 << 31, 5, label) + places.astype("<f8").tobytes()
-    blocks = (
-        (b"DATA", spectra.tobytes()),
-        (b"YLST", struct.pack("<iif", 0, 16, 0.0)),
-        (b"XLST", struct.pack("<ii", 1, 1) + AXIS.astype("<f4").tobytes()),
-        (b"ORGN", origins),
-    )
-    return bytes(head) + b"".join(
-        struct.pack("<4siq", name, 0, 16 + len(body)) + body for name, body in blocks
-    )
+from labharness.analysis.formats import read_spectra
+from packed_files import JCAMP, ROWS, wdf
+from spectral_files import refusal
 
 
 def test_wdf_is_read_as_its_published_reader_reads_it(tmp_path: Path) -> None:
@@ -61,20 +30,6 @@ def test_a_map_that_was_stopped_gives_the_spectra_it_has() -> None:
     assert np.array_equal(read_spectra(wdf(ROWS, capacity=9)).intensity, ROWS[:, ::-1])
 
 
-JCAMP = """##TITLE=a film $$ a comment
-##JCAMP-DX=4.24
-##DATA TYPE=RAMAN SPECTRUM
-##XUNITS=1/CM
-##YUNITS=ARBITRARY UNITS
-##FIRSTX=400
-##LASTX=411
-##NPOINTS=12
-##XFACTOR=1
-##YFACTOR=0.5
-##XYDATA=(X++(Y..Y))
-{rows}
-##END=
-"""
 VALUES = [1000, 1002, 1004, 1004, 1004, 1000, 995, 995, 996, 990, 990, -5]
 
 
@@ -166,9 +121,9 @@ ONE = "400 1000 1002 1004 1004 1004 1000 995 995 996 990 990 -5"
     ],
 )
 def test_a_jcamp_file_that_does_not_hold_together_is_refused(text: str, words: str) -> None:
-    with pytest.raises(BadFile, match="JCAMP") as raised:
-        read_spectra(text.encode())
-    assert words in str(raised.value)
+    said = refusal(text.encode())
+    assert "JCAMP" in said
+    assert words in said
 
 
 @pytest.mark.parametrize(
@@ -181,17 +136,4 @@ def test_a_jcamp_file_that_does_not_hold_together_is_refused(text: str, words: s
     ],
 )
 def test_a_binary_file_that_does_not_hold_together_is_refused(data: bytes, words: str) -> None:
-    with pytest.raises(BadFile) as raised:
-        read_spectra(data)
-    assert words in str(raised.value)
-
-
-@given(st.data())
-@settings(deadline=None, max_examples=80)
-def test_no_damage_to_a_binary_file_does_more_than_refuse_it(data: st.DataObject) -> None:
-    whole = bytearray(data.draw(st.just(wdf(ROWS))))
-    for _ in range(data.draw(st.integers(1, 6))):
-        whole[data.draw(st.integers(2, 700))] = data.draw(st.integers(0, 255))
-    cut = data.draw(st.integers(0, len(whole)))
-    with suppress(BadFile):  # anything else fails the test
-        assert read_spectra(bytes(whole[:cut] or whole)).intensity.size
+    assert words in refusal(data)

@@ -5,14 +5,13 @@ the envelope is for is said there; here it is asked for where it would hurt.
 """
 
 import random
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labharness.core.vocabulary import Command, Ending
+from hands import NOT_ODD_S, asked, put, truth, until, wait
 from labharness.faces.testing.bench import Bench
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, default_lab_path, read_lab
@@ -23,7 +22,6 @@ PURGED_VOLUMES = 5.05
 TARGET_SETPOINT = 2  # register of a 2400, in tenths of a degree
 TIGHT_SCCM = 0.059  # 1e-3 mbar L/s, the usual bound of a tube with O-rings
 LEAK_SCCM = 20.0  # the envelope's own number: 300 times what its leak check passes
-NOT_ODD_S = 3600.0
 LINES = pytest.mark.parametrize(
     "path",
     [
@@ -45,36 +43,6 @@ def path() -> Path:
 @pytest.fixture
 def lab(simulated_lab: Bench, path: Path) -> AbstractAsyncContextManager[Lab]:
     return simulated_lab.on(read_lab(path)).running()
-
-
-async def asked(lab: Lab, channel: str, value: float) -> str:
-    """Ask for one value by hand; return why it was refused, or nothing."""
-    unit = lab.line.envelope.limits[channel].unit
-    outcome = await lab.line.perform(Command(channel, value, unit))
-    assert outcome.ending in (Ending.CONFIRMED, Ending.REFUSED), outcome
-    return outcome.detail if outcome.ending is Ending.REFUSED else ""
-
-
-async def put(lab: Lab, *wanted: tuple[str, float]) -> None:
-    for channel, value in wanted:
-        assert not (refused := await asked(lab, channel, value)), f"{channel} {value}: {refused}"
-
-
-async def until(lab: Lab, reached: Callable[[], bool], within_s: float = NOT_ODD_S) -> None:
-    end_s = lab.clock.now_s() + within_s
-    while not reached():
-        await lab.line.next_tick()
-        assert lab.clock.now_s() < end_s, "it never came"
-
-
-async def wait(lab: Lab, for_s: float) -> None:
-    end_s = lab.clock.now_s() + for_s
-    await until(lab, lambda: lab.clock.now_s() >= end_s, for_s + 10)
-
-
-def truth(lab: Lab) -> dict[str, Any]:
-    found: dict[str, Any] = simulated_of(lab).plant.truth()
-    return found
 
 
 async def purge(lab: Lab) -> None:

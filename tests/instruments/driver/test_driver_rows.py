@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from labharness.core.vocabulary import BadReply, DeviceFault, Nothing, crc16_modbus
+from faced import rtu
+from labharness.core.vocabulary import BadReply, DeviceFault, Nothing
 from labharness.instruments.driver import (
     Ascii,
     AsciiDriver,
@@ -191,27 +192,22 @@ class Board(ModbusDriver):
         super().__init__(unit=1)
 
 
-def answered(*data: int) -> bytes:
-    body = bytes(data)
-    return body + crc16_modbus(body).to_bytes(2, "little")
-
-
 def test_rows_of_registers_coils_and_inputs_are_read_in_blocks_or_alone() -> None:
     board = Board()
     words, relay, contact = board.scans()
     assert words.request.frame[:6] == bytes([1, 3, 0, 0, 0, 4])
     assert words.channels == ("real", "part")
-    assert words.decode(answered(1, 3, 8, 0, 5, 0, 0, 0x42, 0xC9, 0, 0x35)) == (100.5, 3.0)
+    assert words.decode(rtu(1, 3, 8, 0, 5, 0, 0, 0x42, 0xC9, 0, 0x35)) == (100.5, 3.0)
     with pytest.raises(DeviceFault, match="checked: the instrument answered 6, not five"):
-        words.decode(answered(1, 3, 8, 0, 6, 0, 0, 0x42, 0xC9, 0, 0x35))
+        words.decode(rtu(1, 3, 8, 0, 6, 0, 0, 0x42, 0xC9, 0, 0x35))
     assert (board.channels["part"].shows, board.channels["relay"].shows) == ((0, 3), (0, 1))
     assert (relay.request.frame[1], contact.request.frame[1]) == (1, 2)
-    assert relay.decode(answered(1, 1, 1, 1)) == (1.0,)
+    assert relay.decode(rtu(1, 1, 1, 1)) == (1.0,)
     assert contact.period_s is None
     (scale,) = board.queries()
-    assert scale.decode(answered(1, 3, 2, 0, 15)) == 1.5
+    assert scale.decode(rtu(1, 3, 2, 0, 15)) == 1.5
     with pytest.raises(DeviceFault, match=r"1\.6 V; the lab file says 1\.5 V"):
-        scale.decode(answered(1, 3, 2, 0, 16))
+        scale.decode(rtu(1, 3, 2, 0, 16))
 
 
 class Camera(JsonDriver):

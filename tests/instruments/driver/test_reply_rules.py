@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faced import rtu
 from labharness.core.vocabulary import (
     BadReply,
     Exactly,
@@ -17,15 +18,8 @@ from labharness.core.vocabulary import (
     ReplyRule,
     Rtu,
     Until,
-    crc16_modbus,
     unfinished,
 )
-
-
-def rtu(*body: int) -> bytes:
-    data = bytes(body)
-    return data + crc16_modbus(data).to_bytes(2, "little")
-
 
 RULES: list[ReplyRule] = [
     Rtu(1, 3, 4),

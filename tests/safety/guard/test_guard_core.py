@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guarded import READ, SAFE, SHUT, WRITE, armed, refused, rtu
-from labharness.core.vocabulary import (
-    Nothing,
-    Request,
-    Rtu,
-    Until,
-    disobeyed,
-)
+from faced import rtu
+from guarded import READ, SAFE, SHUT, WRITE, armed, refused, whole
+from labharness.core.vocabulary import Nothing, Request, Rtu, Until, disobeyed
 from labharness.safety.guard import (
     Finished,
     GuardCore,
@@ -270,9 +265,7 @@ def test_half_a_reply_and_then_silence_is_not_called_none() -> None:
         core.send("heat", READ, 0.0, None)
         port = core.ports["heat"]
         assert port.feed(came, 0.1) is None
-        finished = port.expire(0.3)
-        assert finished is not None
-        assert (finished.reply, finished.error) == (None, said)
+        assert whole(port.expire(0.3)) == (None, said)
         assert port.state is PortState.DRAIN
 
 
@@ -553,11 +546,9 @@ def test_only_the_stated_reply_of_a_safe_frame_is_obedience(reply: bytes, done: 
     core = GuardCore({"relays": ()}, {"stop": (CONTACTOR,)})
     core.trip("stop")
     assert core.send_safe("relays", 0.0) == CONTACTOR.request.frame
-    finished = core.ports["relays"].feed(reply, 0.1)
-    assert finished is not None
-    assert (finished.error == "") is done
-    assert finished.reply == reply
-    assert done or reply.hex(" ") in finished.error, "logged with its bytes"
+    said, error = whole(core.ports["relays"].feed(reply, 0.1))
+    assert (said, error == "") == (reply, done)
+    assert done or reply.hex(" ") in error, "logged with its bytes"
 
 
 def test_a_frame_without_a_reply_is_taken_for_sent_and_its_reading_decides() -> None:

@@ -62,24 +62,6 @@ def test_no_key_of_its_terminal_makes_a_guard_stand_still(rig: GuardBench) -> No
     assert [each for each in stops if not ignored >> (each - 1) & 1] == []
 
 
-def test_a_guard_that_cannot_make_its_socket_says_so_in_one_line(rig: GuardBench) -> None:
-    (rig.state_dir / local.GUARD).mkdir()
-    guard = rig.start()
-    _, error = guard.communicate(timeout=BOUND_S)
-    assert guard.returncode == 64
-    assert "guard.sock cannot be made" in error.decode()
-    assert error.decode().count("\n") == 1
-
-
-def test_a_guard_that_cannot_begin_leaves_no_socket_behind(rig: GuardBench) -> None:
-    text = re.sub(r"/dev/pts/\d+", "/dev/no-such-port", rig.armed.text())
-    (rig.state_dir / ARMED_FILE).write_text(text, encoding="utf-8")
-    guard = rig.start()
-    guard.communicate(timeout=BOUND_S)
-    assert guard.returncode == 64
-    assert not (rig.state_dir / local.GUARD).exists()
-
-
 def test_a_guard_that_makes_place_for_another_lets_nobody_in(rig: GuardBench) -> None:
     guard = rig.start()
     caller = rig.call()

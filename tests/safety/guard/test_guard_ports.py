@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import labharness.safety.guard.port as port_module
+from faced import rtu
 from guard_stubs import Descriptor
-from guarded import READ, SAFE, SHUT, armed, refused, rtu, state_of
+from guarded import READ, SAFE, SHUT, armed, refused, state_of, whole
 from labharness.core.vocabulary import (
     LengthAt,
     Message,
@@ -22,15 +23,8 @@ from labharness.core.vocabulary import (
     Until,
 )
 from labharness.safety.guard import GuardCore, PortState, SafeFrame
-from labharness.safety.guard.port import Finished, Port
+from labharness.safety.guard.port import Port
 from labharness.safety.guard.ports import Ports
-
-
-def whole(finished: Finished | None) -> tuple[bytes | None, str]:
-    """The reply and the error of an exchange that has ended."""
-    assert finished is not None
-    return finished.reply, finished.error
-
 
 # ---- replies, late and otherwise
 
@@ -67,10 +61,7 @@ def test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one(
     port = core.ports["p"]
     core.send("p", request_, 0.0, None)
     assert port.expire(0.2999) is None
-    finished = port.expire(0.3)
-    assert finished is not None
-    assert finished.reply is None
-    assert "no reply within 0.3 s" in finished.error
+    assert whole(port.expire(0.3)) == (None, "no reply within 0.3 s")
     assert state_of(port) is PortState.DRAIN
     assert port.due_s == pytest.approx(0.6), "as long again as it had time"
     refused(core, lambda: core.send("p", request_, 0.31, None))
@@ -83,19 +74,16 @@ def test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one(
     assert port.expire(0.86) is None
     assert state_of(port) is PortState.IDLE, "as long again from the late reply on"
     core.send("p", request_, 0.9, None)
-    fresh = port.feed(late, 0.95)
-    assert fresh is not None
-    assert fresh.reply == late
+    assert whole(port.feed(late, 0.95)) == (late, "")
 
 
 def test_a_bad_reply_ends_the_exchange_and_drains_even_with_no_timeout_left() -> None:
     core = armed()
     port = core.ports["heat"]
     core.send("heat", READ, 0.0, None)
-    finished = port.feed(b"B 1\r", 0.1)
-    assert finished is not None
-    assert finished.reply is None
-    assert finished.error.startswith("bad reply: ")
+    reply, error = whole(port.feed(b"B 1\r", 0.1))
+    assert reply is None
+    assert error.startswith("bad reply: ")
     assert state_of(port) is PortState.DRAIN
     assert port.due_s == pytest.approx(0.4)
 
@@ -109,9 +97,7 @@ def test_half_a_reply_is_no_part_of_the_next(lost: bool) -> None:
     assert port.lose("unplugged", 0.2) if lost else port.expire(0.3)
     port.expire(port.due_s)
     core.send("heat", READ, 1.0, None)
-    finished = port.feed(b"A 2\r", 1.1)
-    assert finished is not None
-    assert finished.reply == b"A 2\r"
+    assert whole(port.feed(b"A 2\r", 1.1)) == (b"A 2\r", "")
 
 
 @pytest.mark.parametrize("before", [b"", b"one"])
@@ -123,9 +109,7 @@ def test_a_link_that_wakes_with_nothing_says_nothing(before: bytes) -> None:
     due_s = port.due_s
     assert port.feed(b"", 0.12) is None
     assert port.due_s == due_s
-    finished = port.expire(due_s)
-    assert finished is not None
-    assert finished.reply == (before or None)
+    assert whole(port.expire(due_s))[0] == (before or None)
     port.expire(due_s + 0.5)
     drained_s = port.due_s
     port.feed(b"", drained_s - 0.01)
@@ -315,9 +299,7 @@ def test_silence_ends_a_quiet_reply() -> None:
     assert port.due_s == pytest.approx(0.15)
     assert port.feed(b"two", 0.14) is None
     assert port.expire(0.15) is None
-    finished = port.expire(port.due_s)
-    assert finished is not None
-    assert finished.reply == b"one two"
+    assert whole(port.expire(port.due_s)) == (b"one two", "")
 
 
 def test_a_babbler_does_not_hold_a_port_beyond_its_timeout() -> None:
@@ -327,9 +309,7 @@ def test_a_babbler_does_not_hold_a_port_beyond_its_timeout() -> None:
     for step in range(1, 50):
         port.feed(b"x", step * 0.02)
     assert port.due_s == 1.0
-    finished = port.expire(1.0)
-    assert finished is not None
-    assert finished.reply is None
+    assert whole(port.expire(1.0))[0] is None
     core.trip("stop")
     assert core.send_safe("p", 1.0) == SHUT[0].frame
 
@@ -355,9 +335,7 @@ def test_a_silent_instrument_times_out_under_a_quiet_rule_too() -> None:
     core = GuardCore({"p": {b"?\r"}}, {})
     core.send("p", Request(b"?\r", Quiet(0.05), 1.0), 0.0, None)
     assert core.ports["p"].expire(0.99) is None
-    finished = core.ports["p"].expire(1.0)
-    assert finished is not None
-    assert finished.reply is None
+    assert whole(core.ports["p"].expire(1.0))[0] is None
 
 
 def test_a_reply_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,9 +343,7 @@ def test_a_reply_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     core = GuardCore({"p": {b"?\r"}}, {})
     core.send("p", Request(b"?\r", Quiet(0.05), 1.0), 0.0, None)
     assert core.ports["p"].feed(b"x" * 100, 0.1) is None
-    finished = core.ports["p"].feed(b"x", 0.11)
-    assert finished is not None
-    assert "more than 100 bytes" in finished.error
+    assert "more than 100 bytes" in whole(core.ports["p"].feed(b"x", 0.11))[1]
 
 
 @pytest.mark.parametrize("answers", [False, True])
@@ -377,14 +353,10 @@ def test_where_no_reply_comes_the_exchange_ends_after_its_settling_time(answers:
     core.send("p", Request(b"!\r", Nothing(), 0.0, settle_s=0.2), 0.0, None)
     assert port.due_s == 0.2
     if answers:
-        finished = port.feed(b"what?\r", 0.1)
-        assert finished is not None
-        assert finished.reply is None
+        assert whole(port.feed(b"what?\r", 0.1))[0] is None
         assert state_of(port) is PortState.DRAIN
     else:
-        finished = port.expire(0.2)
-        assert finished is not None
-        assert (finished.reply, finished.error) == (b"", "")
+        assert whole(port.expire(0.2)) == (b"", "")
         assert state_of(port) is PortState.IDLE
 
 
@@ -392,9 +364,7 @@ def test_a_lost_link_ends_the_exchange_and_only_an_exchange() -> None:
     core = armed()
     assert core.ports["heat"].lose("unplugged", 0.0) is None
     core.send("heat", READ, 0.0, None)
-    finished = core.ports["heat"].lose("unplugged", 0.1)
-    assert finished is not None
-    assert (finished.reply, finished.error) == (None, "unplugged")
+    assert whole(core.ports["heat"].lose("unplugged", 0.1)) == (None, "unplugged")
     assert core.ports["heat"].state is PortState.DRAIN
 
 
@@ -428,9 +398,8 @@ def test_a_binary_transaction_id_is_filled_in_below_the_check_and_differs_each_t
         seen.append(frame[:2])
         if step:
             assert port.feed(seen[-2] + b"\0\0\0\x05\x01\x03\x02\0\x07", step) is None, "late"
-        finished = port.feed(frame[:2] + b"\0\0\0\x05\x01\x03\x02\0\x09", step + 0.1)
-        assert finished is not None
-        assert finished.reply == frame[:2] + b"\0\0\0\x05\x01\x03\x02\0\x09"
+        fresh = frame[:2] + b"\0\0\0\x05\x01\x03\x02\0\x09"
+        assert whole(port.feed(fresh, step + 0.1)) == (fresh, "")
     assert len(set(seen)) == 3
     assert port.discarded == 2 * 11, "the late ones"
 
@@ -448,9 +417,8 @@ def test_an_ascii_transaction_id_stays_json_and_differs_each_time(start: int) ->
         late = {"id": seen[-1] if seen else 1, "command": "ccd_list"}
         assert port.feed(json.dumps(late).encode(), step) is None
         seen.append(body["id"])
-        finished = port.feed(json.dumps({"id": body["id"], "command": "ccd_list"}).encode(), step)
-        assert finished is not None
-        assert finished.reply is not None
+        fresh = json.dumps({"id": body["id"], "command": "ccd_list"}).encode()
+        assert whole(port.feed(fresh, step)) == (fresh, "")
     assert len(set(seen)) == 3
     if start == 1_000_000_000:
         assert seen == [start + 1, start + 2, start + 3]

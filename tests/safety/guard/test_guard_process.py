@@ -148,6 +148,7 @@ def point(path: Path, elsewhere: str) -> None:
             ),
             "port heat: serial /dev/no-such-port does not open",
         ),
+        (lambda rig: (rig.state_dir / local.GUARD).mkdir(), "guard.sock cannot be made"),
     ],
     ids=[
         "no arming",
@@ -159,6 +160,7 @@ def point(path: Path, elsewhere: str) -> None:
         "bad lab file",
         "no lab file",
         "no port at all",
+        "no place for its socket",
     ],
 )
 def test_what_keeps_it_from_beginning_is_said_in_one_line(
@@ -170,6 +172,7 @@ def test_what_keeps_it_from_beginning_is_said_in_one_line(
     assert guard.returncode == 64
     assert says in error.decode()
     assert error.decode().count("\n") == 1
+    assert not (rig.state_dir / local.GUARD).is_socket()
 
 
 def test_systemd_is_told_that_it_is_ready_and_that_its_loop_lives(

@@ -94,11 +94,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     yield Bench(tmp_path)  # noqa: PT022 - it is made on the loop of its test
 
 
-async def test_a_reply_reaches_the_one_who_asked(bench: Bench) -> None:
-    assert await bench.read("heat") == (b"A\r", "")
-    assert asyncio.get_running_loop().time() == pytest.approx(0.05)
-
-
 @given(start_us=st.integers(0, 10**9), timeout_us=st.integers(1, 10**6))
 @settings(deadline=None, max_examples=60)
 def test_silence_ends_at_the_timeout_wherever_it_falls_on_the_clocks_grid(
@@ -209,17 +204,6 @@ async def test_a_trip_waits_only_for_the_exchange_in_flight(bench: Bench, answer
     assert bench.frames("heat") == [READ.frame, SHUT[0].frame, SHUT[2].frame, READ.frame]
 
 
-async def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(bench: Bench) -> None:
-    bench.links["heat"].delay_s = None
-    bench.guard.trip(LEAK)
-    await asyncio.sleep(5.0)
-    assert bench.frames("heat") == [SHUT[0].frame, SHUT[2].frame]
-    told = dict(bench.safe)
-    assert "no reply" in told["furnace.setpoint"]
-    assert "no reply" in told["box.contactor"]
-    assert told["hydrogen.setpoint"] == told["argon.setpoint"] == ""
-
-
 async def test_a_lost_link_does_not_stop_a_procedure_on_another(bench: Bench) -> None:
     bench.links["heat"].lost = True
     bench.guard.trip(LEAK)
@@ -249,21 +233,6 @@ async def test_a_second_trip_is_sent_too_and_the_latch_keeps_the_first(tmp_path:
     assert bench.frames("gas") == [SHUT[1].frame, SHUT[1].frame, SHUT[3].frame]
     latched = Latch(tmp_path / "latch.json").trip
     assert latched == replace(LEAK, cause=Cause.STOP_REQUEST), "with what made safe at last"
-
-
-async def test_steps_of_a_procedure_can_be_sent_again(bench: Bench) -> None:
-    bench.guard.trip(LEAK)
-    await asyncio.sleep(1.0)
-    bench.guard.repeat([SAFE[3], SAFE[1]])
-    await asyncio.sleep(1.0)
-    assert bench.frames("gas")[2:] == [SHUT[1].frame, SHUT[3].frame]
-
-
-async def test_a_guard_that_finds_a_latch_starts_latched(tmp_path: Path) -> None:
-    Latch(tmp_path / "latch.json").close(LEAK)
-    bench = Bench(tmp_path)
-    with pytest.raises(NotPermitted, match="latched"):
-        bench.core.arm()
 
 
 async def test_a_port_is_ready_when_its_exchange_is_over_and_no_procedure_waits(
@@ -351,11 +320,3 @@ async def test_stray_bytes_after_a_quiet_that_is_over_begin_one_of_a_time_out(be
     assert not bench.guard.ready("heat")
     await asyncio.sleep(READ.timeout_s)
     assert bench.guard.ready("heat")
-
-
-async def test_a_closed_guard_lets_nothing_out(bench: Bench) -> None:
-    bench.guard.close()
-    with pytest.raises(NotPermitted, match="closed"):
-        bench.guard.exchange("heat", READ, None, lambda reply, why: None)
-    assert bench.frames("heat") == []
-    assert not bench.guard.ready("heat")

@@ -31,14 +31,6 @@ def oven(memory: Memory, at: float) -> None:
     see(memory, 0.0, oven__setpoint=at, hydrogen__flow=10.0)
 
 
-@pytest.fixture
-def memory() -> Memory:
-    """A line that runs, and reads well at 0 s."""
-    memory = running()
-    healthy(memory, 0.0)
-    return memory
-
-
 @pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("start", "target", "passes"),

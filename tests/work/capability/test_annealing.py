@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ import pytest
 
 from attempts import Attempts, body
 from commands import ROOT, say
+from hands import truth
 from labharness.core.clock.loops import finish
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.trips import Trip
-from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
@@ -32,11 +31,6 @@ def task(**inputs: Any) -> tuple[HcpMessage, TaskSubmit]:
 @pytest.fixture
 def furnace() -> LabPlan:
     return read_lab(ANNEALING_LAB)
-
-
-def truth(lab: Lab) -> Mapping[str, float]:
-    found: Mapping[str, float] = simulated_of(lab).plant.truth()
-    return found
 
 
 @pytest.mark.promise(56)
