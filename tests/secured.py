@@ -31,6 +31,15 @@ class Secured:
     def caller(self, name: str, callee_id: str) -> PlainCaller:
         return PlainCaller(self.url(name), name, callee_id, tls=self.tls())
 
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Stop the broker meanwhile, so that all of its store is on the disk."""
+        self.broker.stop()
+        try:
+            yield
+        finally:
+            self.broker.start()
+
 
 @contextmanager
 def secured_broker(folder: Path) -> Iterator[Secured]:

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from broker import PASSWORD
 from commands import COMMAND, say
-from labharness.core.clock import pause, steady_s
+from up_lab import until
 
-WAIT_S_MAX = 90.0
 PACED = "4"  # times real time: faster, a loaded machine's line trips, as its polls come late
 
 
@@ -96,13 +95,6 @@ class Service:
     def _is_down(self) -> bool:
         status = json.loads(say("status", "--lab", self.lab, "--json").out)
         return status["line_owner"] is None
-
-
-def until(true: Callable[[], bool]) -> None:
-    end_s = steady_s() + WAIT_S_MAX
-    while not true():
-        assert steady_s() < end_s
-        pause(0.1)
 
 
 def approve(lab: Path, name: str = "Olga") -> None:

@@ -20,7 +20,8 @@ from labharness.protocols.hcp.codec import HcpMessage
 from plain_caller import Told, history_faults
 from requested import hot
 from rig import EXAMPLE, IV, SHIPPED, SHORT_LINE
-from serving import PACED, Service, approve, services, until
+from serving import PACED, Service, approve, services
+from up_lab import until
 
 BENCH = "iv-bench-simulated"
 CURVE = ROOT / "examples" / "iv-curve.json"

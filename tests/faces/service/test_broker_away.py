@@ -14,7 +14,8 @@ from labharness.work.desk.folder import JOURNAL_NAME
 from plain_caller import PlainCaller, history_faults
 from requested import GROWTH
 from rig import SHORT_LINE
-from serving import PACED, Service, until
+from serving import PACED, Service
+from up_lab import until
 
 CALLEE, CALLER = "callee", "harness-alpha-001"
 

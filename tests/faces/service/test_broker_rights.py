@@ -21,7 +21,8 @@ from labharness.faces.service.rights import OPERATIONS, Parties
 from labharness.protocols.hcp import wire
 from plain_caller import PlainCaller
 from rig import EXAMPLE
-from serving import Service, until
+from serving import Service
+from up_lab import until
 
 CALLERS = ("alpha", "alpha-2")
 LABS = ("one-lab", "other-lab")

@@ -19,7 +19,8 @@ from labharness.journal.reading import read, verify_file
 from plain_caller import PlainCaller, Told, history_faults
 from secured import CALLEE, Secured, secured_broker
 from served import Served
-from serving import Service, approve, until
+from serving import Service, approve
+from up_lab import until
 
 CALLEE_ID = "annealing-furnace-simulated-served"
 TEMPERATURE_C = 207.7319
@@ -142,9 +143,6 @@ def test_a_killed_line_owner_and_a_trip_leave_nothing_of_a_confidential_task_in_
             furnace.service.down()
     for each in (session_id, later):
         assert verify_file(tmp_path / "runs" / each / "journal.sqlite").ok
-    secured.broker.stop()
-    try:
+    with secured.at_rest():
         places = [tmp_path / each for each in ("lab", "sim", "runs", "tmp", "serve.log")]
         assert found_in(*places, secured.broker.home, canary=CANARY) == []
-    finally:
-        secured.broker.start()

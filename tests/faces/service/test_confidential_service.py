@@ -27,7 +27,8 @@ from documents import pdf
 from plain_caller import PlainCaller, Told, answer_in, history_faults, is_end, leaks
 from rig import task_submit
 from secured import CALLEE, Secured, secured_broker
-from serving import Service, approve, until
+from serving import Service, approve
+from up_lab import until
 
 OPEN = {"target_material": "MoS2", "substrate": "SiO2/Si"}
 LINE_CANARIES = (CANARY, str(DWELL_S))
@@ -142,11 +143,8 @@ def test_no_byte_of_a_confidential_task_is_kept_in_clear(secured: Secured, place
         asks.close()
     finally:
         service.down()
-    secured.broker.stop()
-    try:
+    with secured.at_rest():
         assert place.found(secured.broker.home) == []
-    finally:
-        secured.broker.start()
 
 
 class Line:
@@ -223,11 +221,8 @@ def test_no_byte_of_a_confidential_growth_is_kept_in_clear(secured: Secured, lin
         asks.close()
     finally:
         service.down()
-    secured.broker.stop()
-    try:
+    with secured.at_rest():
         assert line.found(secured.broker.home) == []
-    finally:
-        secured.broker.start()
 
 
 TEMPERATURE_C, SOAK_S = 207.7319, 61.3917
@@ -363,14 +358,11 @@ def test_a_restricted_task_of_a_line_is_had_by_its_owner_alone_once_a_person_has
     plain = furnace.folder / "plain"
     plain.mkdir()
     (plain / "curve.csv").write_bytes(bodies["curve"][1])
-    secured.broker.stop()
-    try:
+    with secured.at_rest():
         kept = [furnace.folder / each for each in ("lab", "runs", "tmp", "serve.log")]
         for each in canaries:
             assert found_in(plain, furnace.asked, canary=each), "the search finds it in clear"
             assert found_in(*kept, secured.broker.home, canary=each) == []
-    finally:
-        secured.broker.start()
 
 
 @pytest.mark.promise(71)

@@ -19,7 +19,8 @@ from labharness.core.clock import pause
 from labharness.faces.service.rights import policies
 from labharness.protocols.hcp import wire
 from plain_caller import PlainCaller, history_faults
-from serving import Service, until
+from serving import Service
+from up_lab import until
 
 COMMANDS, EVENTS = wire.command_queue(CALLEE_ID), wire.event_queue(CALLER)
 HOST = "vhosts/%2Fhcp"

@@ -23,7 +23,8 @@ from labharness.work.desk.folder import JOURNAL_NAME
 from plain_caller import PlainCaller, Told, answer_in, closes, history_faults, is_end, leaks
 from requested import CURVE, GROWTH, PAPER, hot
 from rig import IV, SHIPPED, SHORT_LINE
-from serving import PACED, Service, approve, services, until
+from serving import PACED, Service, approve, services
+from up_lab import until
 
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"

@@ -27,7 +27,7 @@ from labharness.lab import read_lab
 from labharness.protocols.hcp.codec import HcpMessage
 from plain_caller import Told, answer_in, history_faults, is_end
 from rig import SHIPPED
-from serving import until
+from up_lab import until
 
 CALLERS = ("harness-local-01", "harness-alpha-001")
 WAIT_S_MAX = 90.0

@@ -21,8 +21,9 @@ from commands import say
 from plain_caller import PlainCaller, Told, closes
 from requested import GROWTH, PAPER, hot
 from rig import SHIPPED, SHORT_LINE
-from serving import PACED, Service, approve, services, until
+from serving import PACED, Service, approve, services
 from specified_caller import examined
+from up_lab import until
 
 KNOWN, STRANGER, LAB = "harness-alpha-001", "mallory", "lab-account"
 OTHERS = ("harness-local-01", "operator", STRANGER, LAB)

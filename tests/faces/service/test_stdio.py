@@ -12,7 +12,7 @@ import pytest
 from commands import COMMAND, ROOT, say
 from plain_caller import Told, answer_in, history_faults
 from rig import IV, SHIPPED
-from serving import until
+from up_lab import until
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 

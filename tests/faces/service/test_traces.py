@@ -35,7 +35,7 @@ from labharness.faces.service.traces import (
 from labharness.journal.chain import Record
 from labharness.work.task.record import Attempt, Task
 from rig import SHIPPED
-from serving import until
+from up_lab import until
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"  # of the specification
 CANARY = "canary-7f3a"

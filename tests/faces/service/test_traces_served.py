@@ -16,7 +16,8 @@ from labharness.faces.service.traces import FLUSH_S_MAX
 from plain_caller import PlainCaller, Told
 from requested import PAPER
 from rig import SHIPPED
-from serving import Service, services, until
+from serving import Service, services
+from up_lab import until
 
 MAP = json.loads((ROOT / "examples" / "raman-map.json").read_text())["payload"]
 CALLEE, CALLER = "callee", "harness-alpha-001"

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -15,12 +14,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.journal import JournalFailed
 from labharness.line import NoReply, NotArmed
 from labharness.safety.kernel import Mode
-from labharness.work.admission.approval import (
-    NotApproved,
-    StandingApproval,
-    public_key_of,
-    sign,
-)
+from labharness.work.admission.approval import NotApproved
 from labharness.work.desk import by_hand as hands
 from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.by_hand import ByHand, Nobody, _after
@@ -536,36 +530,18 @@ def test_a_tick_tells_each_setpoint_above_zero_beside_what_is_measured() -> None
 
 
 @pytest.mark.parametrize(("standing", "expired"), [("late", True), ("late other", False)])
-def test_an_approval_has_expired_where_nothing_else_lacks(standing: str, *, expired: bool) -> None:
-    late = StandingApproval(
-        id="late",
-        capability="grow",
-        risk_max="R4",
-        input_limits={},
-        gases_allowed=(),
-        envelope_digest="",
-        lab_digest="",
-        given_by="the tests",
-        reason="simulated",
-        until="2025-01-15T00:00:00Z",
-        links="loopback",
-    )
-    rows = {"late": late, "other": replace(late, id="other", until="2036-01-01T00:00:00Z")}
-    key = bytes(range(32))
-    facts = SimpleNamespace(
-        approvals=tuple(sign(rows[each], key) for each in standing.split()),
-        approval_key=public_key_of(key),
-        envelope_digest="",
-        lab_digest="",
-        link_kinds=(),
-    )
-    admitting: Any = SimpleNamespace(facts=facts, utc=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    weighed: Any = SimpleNamespace(
-        planned=SimpleNamespace(temperature_c_max=700.0, process_gases=()),
-        needs_approval=True,
-        screened=SimpleNamespace(declaration=SimpleNamespace(name="grow")),
-        risk=SimpleNamespace(level="R4"),
-    )
+def test_an_approval_has_expired_where_nothing_else_lacks(
+    standing: str, monkeypatch: pytest.MonkeyPatch, *, expired: bool
+) -> None:
+    def verify(one: Any, *asked: object) -> NotApproved:
+        return NotApproved(Text("approval.none"), expired=one.id == "late")
+
+    monkeypatch.setattr("labharness.work.admission.approval.verify", verify)
+    admitting: Any = MagicMock()
+    ids = standing.split()
+    admitting.facts.approvals = [SimpleNamespace(capability="grow", id=each) for each in ids]
+    weighed: Any = MagicMock(needs_approval=True)
+    weighed.screened.declaration.name = "grow"
     found = Admitting.approve(admitting, weighed, "ana")
     assert isinstance(found, NotApproved)
     assert found.expired is expired
