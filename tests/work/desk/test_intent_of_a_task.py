@@ -94,3 +94,10 @@ def test_a_proposal_stands_beside_the_plan_for_who_approves() -> None:
     assert asked.proposed_inputs == {"inputs.recipe.dwell_s": 300.0}
     assert asked.inputs == submission()[1].inputs
     assert weighed.planned.recipe["dwell_s"] != 300.0
+
+
+def test_a_material_that_the_line_lacks_something_for_is_told_where_the_words_agree() -> None:
+    asked = submission(target_material="WSe2")[1].model_copy(update={"intent": "Grow WSe2"})
+    found = screened(read_lab(SHORT_LINE), asked)
+    assert isinstance(found, Rejected)
+    assert "a detector for hydrogen seleni" in found.reason_message
