@@ -104,7 +104,10 @@ def plain(decided: Any) -> Any:
             [[name, asdict(each)] for name, each in decided.stated],
             [decided.hazards, decided.undeclared],
         ]
-    return decided if decided is None else asdict(decided)
+    said = None if decided is None else asdict(decided)
+    if said and not said.get("proposed_inputs", True):
+        del said["proposed_inputs"]  # a request that proposes nothing is what it always was
+    return said
 
 
 class Decisions:

@@ -18,6 +18,20 @@ BUGS = (
         "test_nothing_is_shown_where_no_log_takes_the_read",
     ),
     PlantedBug(
+        "conflict of words and inputs that lets the task through",
+        "labharness.work.admission.audit:_reading",
+        "found is not None and found.conflicts",
+        "False",
+        "test_a_conflict_is_rejected_before_anything_is_planned",
+    ),
+    PlantedBug(
+        "sentence that tells of something taken for what is asked for",
+        "labharness.work.admission.intent:_said",
+        "tile[0] == 'V' and re.search('[nc][^a]*$', letters[:first])",
+        "False",
+        "test_no_honest_task_is_refused_for_a_mention",
+    ),
+    PlantedBug(
         "signature of an approver that nobody checks",
         "labharness.work.admission.approval:why_not_by",
         "not signed_by(approver.key.hex(), signature, decision_bytes(fields))",

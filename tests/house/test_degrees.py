@@ -13,6 +13,7 @@ OWN_ROOMS = ("work/capability/", "faces/report/cvd/")  # of materials, whose lab
 ROWS = {
     "labharness/core/vocabulary/units.py",  # the table
     "labharness/lab/config/envelopes.py",  # [cold] without a row of its own
+    "labharness/work/admission/quantities.py",  # the unit of the SI, of any text
     "labharness/work/plan/prediction.py",  # tolerances by unit
     "labharness/faces/report/quantities.py",  # signs and order by unit
     "labharness/work/task/persistent_map.py",  # K of keys, no kelvin

@@ -33,7 +33,7 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "line": 2680,
     "protocols": 2170,  # MCP-CP, and what a history and an error must not keep or tell
     "safety": 4460,
-    "work": 10990,  # any set of instructions: modes, conditions, recovery, bounded loops, drawings
+    "work": 11250,  # any set of instructions: modes, conditions, recovery, loops; intents are read
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14

@@ -140,6 +140,9 @@ def _shown(pending: Pending) -> Iterator[str]:
     yield Text("cli.bound_to", digest=asked.digest())
     yield Text("cli.request_inputs", inputs=json.dumps(asked.inputs, ensure_ascii=False))
     yield Text("cli.request_words", words=repr(asked.intent))
+    if asked.proposed_inputs:
+        inputs = json.dumps(asked.proposed_inputs, ensure_ascii=False)
+        yield Text("cli.request_proposed", inputs=inputs)
     yield Text("cli.request_steps")
     for step in asked.instructions["instructions"]:
         about = step["metadata"]["description"]

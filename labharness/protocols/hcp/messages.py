@@ -65,7 +65,7 @@ def _bounded(value: object) -> object:
 
 
 Context = Annotated[Any, AfterValidator(_bounded)]
-"""Whatever its caller wants to say: it is kept, and nothing looks into it."""
+"""Whatever its caller wants to say: it is kept and held to no rule; its words may propose."""
 
 
 class Payload(BaseModel):

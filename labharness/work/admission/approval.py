@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Literal
 
@@ -281,6 +281,8 @@ class ApprovalRequest:
         why: Why no standing approval covers it.
         expired: One would, had it not expired.
         edited: One would, had the lab's files not been edited since.
+        proposed_inputs: Inputs that the words state and that were left open, by their places; the
+            plan does not have them.
     """
 
     session_id: str
@@ -299,6 +301,7 @@ class ApprovalRequest:
     expired: bool
     edited: bool = False
     hazards: tuple[str, ...] = ()
+    proposed_inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def digest(self) -> str:
         """Return the digest over plan, envelope and lab file that an agreement is bound to."""

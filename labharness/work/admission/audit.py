@@ -23,6 +23,7 @@ from labharness.protocols.hcp.terms import (
 )
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
+from labharness.work.admission.intent import IntentReading, read
 from labharness.work.admission.risk import (
     RiskAssessment,
     RiskContext,
@@ -61,7 +62,8 @@ UNDECLARED: Final[DataClass] = "T2"
 class Screened:
     """A submission that may be planned: caller, task and bounds are settled, the risk is not.
 
-    `ignored` are the names in it that a higher minor version may know, and this one does not.
+    `ignored` are the names in it that a higher minor version may know, and this one does not;
+    `reading` is the meaning of its words, where the capability says how people speak of its inputs.
     """
 
     submission: Submission
@@ -72,6 +74,7 @@ class Screened:
     confidence_threshold: float | None
     priority: Priority
     ignored: tuple[str, ...] = ()
+    reading: IntentReading | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ def screen(
             confidence_threshold=_confidence(submission),
             priority=_priority(submission),
             ignored=ignored,
+            reading=_reading(submission, declaration),
         )
     except _Reject as reject:
         return reject.rejected
@@ -264,6 +268,14 @@ def _expected_output(
             Text("schema.never", capability=declaration.name, why=never),
             Text("schema.ask", capability=declaration.name, version=declaration.version),
         )
+
+
+def _reading(submission: Submission, declaration: Declaration) -> IntentReading | None:
+    """Return what was read of the words, where nothing in the inputs contradicts them."""
+    found = None if declaration.spoken is None else read(submission, declaration.spoken)
+    if found is not None and found.conflicts:
+        raise _Reject(*found.refusal())
+    return found
 
 
 def known_part(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from labharness.core.vocabulary.durations import parse_duration
 from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
+from labharness.work.admission.intent import SpokenInputs
 
 SideEffects = Literal["none", "sandboxed"]
 
@@ -57,7 +58,8 @@ class Declaration:
     alone may pass through a broker. A task on a line may refer to all of them by `INPUTS_URI`.
     `temperature_input` names the input that bounds its temperature: an object of `min`, `max` and
     `unit`. It is ``""`` for a capability without one, and not part of HCP's JSON; the names of
-    references are an extension of it.
+    references are an extension of it. `spoken` says how people speak of the inputs; without it no
+    intent is read, and the JSON does not have it either.
 
     Raises:
         ValueError: A field is outside what HCP allows; the message names it.
@@ -73,6 +75,7 @@ class Declaration:
     constraints: DeclaredConstraints
     temperature_input: str = ""
     references: tuple[str, ...] = ()
+    spoken: SpokenInputs | None = None
 
     def __post_init__(self) -> None:
         where = f"capability {self.name!r}"

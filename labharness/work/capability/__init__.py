@@ -227,9 +227,14 @@ _READ: Final = TypeAdapter(Declaration)
 
 
 def declared(beside: str) -> Declaration:
-    """Return the declaration in the ``declaration.toml`` beside a module, whose path is given."""
+    """Return the declaration in the ``declaration.toml`` beside a module, whose path is given.
+
+    An ``intent.toml`` beside it says how its inputs are spoken of.
+    """
     text = Path(beside).with_name("declaration.toml").read_text("utf-8")
-    return _READ.validate_python(tomllib.loads(text))
+    spoken = Path(beside).with_name("intent.toml")
+    more = {"spoken": tomllib.loads(spoken.read_text("utf-8"))} if spoken.exists() else {}
+    return _READ.validate_python(tomllib.loads(text) | more)
 
 
 def threshold_of(constraints: Mapping[str, Any]) -> float:

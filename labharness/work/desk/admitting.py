@@ -372,7 +372,7 @@ class Admitting:
         session_id: str,
     ) -> ApprovalRequest:
         """Return a plan as it is shown to the persons who may agree to it."""
-        risk, planned = weighed.risk, weighed.planned
+        risk, planned, reading = weighed.risk, weighed.planned, weighed.screened.reading
         return ApprovalRequest(
             session_id=session_id,
             requester=payload.caller_id,
@@ -390,6 +390,7 @@ class Admitting:
             expired=refused.expired,
             edited=refused.edited,
             hazards=weighed.hazards,
+            proposed_inputs={} if reading is None else reading.proposed_inputs,
         )
 
     async def advise(self, payload: TaskSubmit, rejected: Rejected) -> Rejected:

@@ -9,7 +9,7 @@ needs no line goes the same way on a `NullLine`.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +176,11 @@ class Desk:
         if isinstance(weighed, Rejected):
             return await admitting.advise(payload, weighed)
         self.session.warn_of_ignored(weighed.screened.ignored)
+        reading = weighed.screened.reading
+        if reading is not None and (warnings := [*reading.warnings()]):
+            self.session.record("intent_read", asdict(reading))
+            for code, text in warnings:
+                self.session.event("warning", {"code": code, "message": text, "details": {}})
         self.session.record("planned", plan_record(weighed.planned, self.facts, self.line.envelope))
         if (unfit := await self._unfit(payload, weighed)) is not None:
             return unfit

@@ -186,7 +186,7 @@ REJECTED: dict[str, Bad] = {
     "hydrogen, which no approval covers": Bad(
         payload({"hydrogen_sccm": 10}, *RECIPE), "approval_expired", "up to R3, not R4"
     ),
-    "WSe2": invalid(payload("WSe2", "inputs", "target_material"), "a detector for hydrogen seleni"),
+    "WSe2": invalid(payload("WSe2", "inputs", "target_material"), "the intent says 'MoS2'"),
     "no material": invalid(payload(GONE, "inputs", "target_material"), "'target_material' is a re"),
     "another substrate": invalid(payload("glass", "inputs", "substrate"), "'glass'"),
     # constraints
@@ -291,6 +291,8 @@ def follow(body: dict[str, Any], suggestion: str, message: str) -> dict[str, Any
     for pattern, path in DROPPED:
         if re.search(pattern, suggestion):
             return put(followed, path, GONE)
+    if found := re.match(rf"Write into {PLACE} what the intent says \((\w+)\)", suggestion):
+        return put(followed, found[1].split("."), found[2])
     if found := re.search(r"within (\d+) to (\d+) celsius$", suggestion):
         return put(followed, RANGE, {"min": int(found[1]), "max": int(found[2])})
     if found := re.match(

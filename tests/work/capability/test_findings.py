@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from documents import PAPER
+from labharness.work.admission.quantities import quantities
 from labharness.work.capability.document_analysis.findings import (
     BEGIN,
     MARKS,
@@ -16,7 +17,6 @@ from labharness.work.capability.document_analysis.findings import (
     findings,
     growth_of,
 )
-from labharness.work.capability.document_analysis.quantities import quantities
 from labharness.work.capability.document_analysis.sections import (
     sections_of_markdown,
     sections_of_text,

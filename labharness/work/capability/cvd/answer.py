@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from labharness.core.vocabulary.texts import Text
-from labharness.work.capability import Answer, NoAnswer
+from labharness.work.capability import Answer, NoAnswer, declared
 from labharness.work.capability.raman_answer import film_answer
 from labharness.work.plan import Instruction, StepRecord
 
@@ -85,14 +85,12 @@ def _measured(what: Instruction, result: Mapping[str, Any]) -> Iterator[tuple[st
             yield f"volumes purged of {asked['contaminant']}", result["volumes"]
 
 
-FEW: tuple[int, ...] = (2, 3, 4, 5)
-"""Few-layer."""
-
-WORDS: tuple[tuple[str, tuple[int, ...]], ...] = (
-    (r"mono-?layers?|single[- ]layers?(?:ed)?|one[- ]layer|\b1L\b|单层", (1,)),
-    (r"bi-?layers?|double[- ]layers?|two[- ]layers?|\b2L\b|双层", (2,)),
-    (r"tri-?layers?|three[- ]layers?|\b3L\b|三层", (3,)),
-    (r"few-?[ ]?layers?(?:ed)?|少层", FEW),
+WORDS: tuple[tuple[str, tuple[int, ...]], ...] = tuple(
+    (words, tuple(range(int(low), int(high) + 1)))
+    for each in getattr(declared(__file__).spoken, "input", ())
+    if each.kind == "count"
+    for value, words in each.values.items()
+    for low, high in (each.ends(value),)
 )
 """English and Chinese; a word that is not here is not read."""
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from labharness.core.vocabulary.units import celsius_from_kelvin
-from labharness.work.capability.document_analysis.quantities import Quantity, quantities
+from labharness.work.admission.quantities import Quantity, quantities
 from labharness.work.capability.document_analysis.sections import Section, sentences
 
 FINDINGS_MAX: Final = 100

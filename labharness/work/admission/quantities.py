@@ -69,6 +69,14 @@ def quantities(sentence: str) -> tuple[Quantity, ...]:
     return tuple(each for each in found if each is not None)
 
 
+def in_si(value: float, unit: str) -> tuple[float, str] | None:
+    """Return a number of a unit in SI units, and that unit; None where the unit is not known."""
+    known = _WORDS.get(unit, unit)
+    scale = _scale_of(known)
+    zero = ZERO_CELSIUS_K if known == _CELSIUS else 0.0
+    return None if scale is None else (value * scale[0] + zero, scale[1])
+
+
 def _quantity(match: re.Match[str]) -> Quantity | None:
     written = " ".join(match["unit"].split())
     unit = _WORDS.get(written, written)
