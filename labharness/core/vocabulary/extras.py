@@ -28,6 +28,7 @@ EXTRAS = {
     "apprise": Extra("alert", "to call people"),
     "dbos": Extra("jobs", "for campaigns over several labs"),
     "h5py": Extra("formats", "for HDF5 files"),
+    "mcp": Extra("agent", "to offer a lab to agents"),
     "numba": Extra("fast", "to fit large maps by machine code"),
     "opentelemetry": Extra("telemetry", "to send traces of tasks"),
     "pyarrow": Extra("formats", "for Parquet files"),

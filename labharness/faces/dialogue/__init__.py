@@ -1,0 +1,1 @@
+"""What an agent is offered of a lab, whatever protocol it speaks."""

@@ -1,0 +1,227 @@
+"""A lab offered over MCP: what an honest agent gets done, and what a hostile one does not."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from commands import ROOT, say
+from labharness.core.operations import operations
+from labharness.faces.dialogue.tools import TOOLS, Agent, NotForAgent, plain
+from labharness.faces.mcp.server import server_of
+from labharness.lab import read_lab
+from labharness.work.task.commands import CreateTask, TaskActor
+from labharness.work.task.house import HouseJournal
+from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
+from rig import ANNEALING_LAB, IV
+from up_lab import Up, until
+
+PAYLOAD = json.loads((ROOT / "examples" / "iv-curve.json").read_text("utf-8"))["payload"]
+TASK = {name: value for name, value in PAYLOAD.items() if name != "caller_id"}
+HERS = "11111111-1111-4111-8111-111111111111"
+ANSWER_BYTES_MAX, POINTS_MAX = 65_536, 200  # as promised, not as imported
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """The bench of IV curves, whose file lets a model have data of class T2."""
+    folder = tmp_path / "lab"
+    shutil.copytree(IV.parent, folder)
+    path = folder / IV.name
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("[lab]\n", '[lab]\nmodel_class = "T2"\n', 1), "utf-8")
+    return path
+
+
+@pytest.fixture
+def of_ana(lab: Path) -> Path:
+    """The journal of its house, with a task of another caller."""
+    home = read_lab(lab).state_dir
+    home.mkdir(parents=True, exist_ok=True)
+    with HouseJournal(home / HOUSE_JOURNAL) as house:
+        house.give(
+            CreateTask(task_id=HERS, objective="hers", key="k"), TaskActor("ana", "caller"), 1.0
+        )
+    return home / HOUSE_JOURNAL
+
+
+def calls(lab: Path, *asked: tuple[str, dict[str, Any]], mode: Any = "auto") -> list[Any]:
+    """Return the answers to calls of an agent of the operator, in memory."""
+
+    async def main() -> list[Any]:
+        async with Client(server_of(Agent(lab, "operator")), mode=mode) as client:
+            return [await client.call_tool(*each) for each in asked]
+
+    return anyio.run(main)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_both_eras_are_told_of_the_lab_and_of_tools_that_steer_nothing(
+    lab: Path, mode: Any
+) -> None:
+    async def main() -> tuple[Any, Any, Any]:
+        async with Client(server_of(Agent(lab, "operator")), mode=mode) as client:
+            tools = await client.list_tools()
+            card = await client.read_resource("lab://card")
+            return tools.tools, card.contents[0], await client.call_tool("describe_lab", {})
+
+    tools, card, told = anyio.run(main)
+    assert [each.name for each in tools] == list(TOOLS)
+    assert all(each.input_schema["additionalProperties"] is False for each in tools)
+    assert {TOOLS[each.name].kind for each in tools} == {"read", "propose", "safe"}
+    steering = {name for name, row in operations().items() if row.kind == "steer"}
+    assert not steering & set(TOOLS)
+    assert not told.is_error
+    body = told.structured_content
+    assert json.loads(told.content[0].text) == json.loads(card.text) == body
+    (offered,) = body["capabilities"]
+    assert offered["capability"]["name"] == "iv-curve"
+    assert body["safety_envelope"] == json.loads(json.dumps(read_lab(lab).safety_envelope))
+
+
+@pytest.mark.promise(77)
+@pytest.mark.parametrize(("name", "arguments"), [("describe_lab", {}), ("list_runs", {})])
+def test_a_caller_that_the_lab_does_not_know_is_told_nothing(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(NotForAgent, match="nobody"):
+        Agent(ANNEALING_LAB, "nobody").call(name, arguments)
+    assert not set(Agent(ANNEALING_LAB, "operator").call(name, arguments)) & {"outcome", "code"}
+
+
+HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
+    **{
+        name: (name, {"channel": "smu.level", "value": 5.0, "unit": "V"}, "there is no tool")
+        for name in (
+            "set",
+            "Set",
+            "set_setpoint",
+            "ramp",
+            "approve",
+            "ack",
+            "reset",
+            "arm",
+            "shell",
+        )
+    },
+    "a further argument": ("get_task", {"task_id": HERS, "as": "ana"}, "as"),
+    "no argument": ("get_task", {}, "task_id"),
+    "a number for a name": ("get_task", {"task_id": 5}, "task_id"),
+    "another's task": ("get_task", {"task_id": HERS}, "has no task"),
+    "another's run": ("get_run", {"task_id": HERS}, "has no task"),
+    "another's trend": ("trend", {"task_id": HERS, "channels": ["smu.level"]}, "has no task"),
+    "another's end": ("request_stop", {"task_id": HERS, "reason": "x"}, "has no task"),
+    "another's name": ("submit_task", {"task": {**TASK, "caller_id": "ana"}}, "names the caller"),
+    "a type for its name": ("submit_task", {"task": {**TASK, "caller_id": None}}, "names the"),
+    "confidential data": (
+        "submit_task",
+        {"task": {**TASK, "constraints": {"data_classification": "T3"}}},
+        "is of class T3",
+    ),
+    "a class that is not known": (
+        "check_plan",
+        {"task": {**TASK, "constraints": {"data_classification": "t1"}}},
+        "is of class t1",
+    ),
+    "no inputs": ("submit_task", {"task": {"capability": "iv-curve", "intent": "x"}}, "inputs"),
+    "a path for a channel": ("read_channels", {"channels": ["../../lab.toml"]}, "no instrument"),
+    "no house": ("submit_task", {"task": TASK}, "no house"),
+}
+
+
+@pytest.mark.promise(77)
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_call_is_refused_in_one_sentence_and_changes_nothing(
+    lab: Path, of_ana: Path, case: str
+) -> None:
+    def state() -> object:
+        files = {path: path.read_bytes() for path in lab.parent.iterdir()}
+        return files, read_tasks(of_ana), sorted(of_ana.parent.iterdir())
+
+    name, arguments, says = HOSTILE[case]
+    before = state()
+    (found,) = calls(lab, (name, arguments))
+    assert found.is_error
+    said = found.structured_content
+    assert said["outcome"] == "refused"
+    assert says in said["message"]
+    assert "Traceback" not in said["message"]
+    assert "\n" not in said["message"]
+    assert state() == before
+
+
+@pytest.mark.promise(77)
+def test_an_agent_sees_the_tasks_of_its_own_caller_alone(lab: Path, of_ana: Path) -> None:
+    assert Agent(lab, "operator").call("list_runs", {}) == {"count": 0, "tasks": []}
+    assert Agent(lab, "ana").call("list_runs", {})["count"] == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x1b[31mb\x1b[0m", "a\u202eb", "a\u200bb", "a\x00b", "\ufeffab"]
+)
+def test_what_no_person_sees_is_not_told_to_a_model(text: str) -> None:
+    assert plain({text: [text, 1, None]}) == {"ab": ["ab", 1, None]}
+
+
+@given(st.recursive(st.text() | st.integers() | st.none(), lambda each: st.lists(each)))
+def test_a_text_of_letters_is_told_as_it_is(value: object) -> None:
+    once = plain(value)
+    assert plain(once) == once
+
+
+@pytest.mark.promise(77)
+@pytest.mark.timeout(120)
+def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
+    lab: Path, tmp_path: Path
+) -> None:
+    up = Up(lab, tmp_path / "runs")
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "labharness", "mcp", "--lab", str(lab), "--caller", "operator"],
+        env=dict(os.environ),
+    )
+
+    async def main() -> tuple[set[str], Any, Any, Any, Any]:
+        async with Client(stdio_client(command)) as agent:
+
+            async def call(name: str, **given: object) -> Any:
+                found = await agent.call_tool(name, given)
+                assert not found.is_error, found
+                return found.structured_content
+
+            checked = await call("check_plan", task=TASK)
+            assert checked["outcome"] == "accepted"
+            ids = {(await call("submit_task", task=TASK))["task_id"] for _ in range(20)}
+            (task_id,) = ids
+            for _ in range(300):
+                if (await call("get_task", task_id=task_id))["status"] == "completed":
+                    break
+                await anyio.sleep(0.2)
+            ids.add((await call("submit_task", task=TASK))["task_id"])
+            run = await call("get_run", task_id=task_id)
+            trend = await call("trend", task_id=task_id, channels=list(run["ranges"])[:1])
+            task = await call("get_task", task_id=task_id)
+            return ids, run, trend, task, await call("list_runs")
+
+    try:
+        ids, run, trend, task, listed = anyio.run(main)
+    finally:
+        say("down", "--lab", lab, "--stop")
+        until(up.down)
+    assert len(ids) == listed["count"] == 1
+    assert run["record_holds"] is True
+    assert run["answer"]["outputs"]["ideality"] > 1
+    (points,) = [each["points"] for each in trend.values()]
+    assert 0 < len(points) <= POINTS_MAX
+    folder = up.runs / task["attempts"][0]["runId"]
+    read = [each.split()[-1] for each in say("journal", "access", folder).out.splitlines()]
+    assert read == ["answer", "readings"]
