@@ -40,4 +40,32 @@ BUGS = (
         "True",
         "test_an_agent_sees_the_tasks_of_its_own_caller_alone",
     ),
+    PlantedBug(
+        "bound of a dialogue not looked at",
+        "labharness.work.dialogue.course:_passed",
+        "found >= most",
+        "False",
+        "test_every_dialogue_ends_within_its_bounds_and_each_call_is_carried_out_once",
+    ),
+    PlantedBug(
+        "call carried out again that has its result",
+        "labharness.work.dialogue.course:next_step",
+        "each.call_id not in heard",
+        "True",
+        "test_every_dialogue_ends_within_its_bounds_and_each_call_is_carried_out_once",
+    ),
+    PlantedBug(
+        "message followed before it is on the disk",
+        "labharness.faces.dialogue.asking:Dialogue._put",
+        "append_durably(self._path, encode(message).decode())",
+        "pass",
+        "test_a_dialogue_that_is_killed_at_any_byte_goes_on_with_one_task_and_no_result_lost",
+    ),
+    PlantedBug(
+        "number of a liar taken for one of the lab",
+        "labharness.work.dialogue.course:unheard",
+        "not any(round(each, _decimals(word)) == float(word) for each in known)",
+        "False",
+        "test_what_a_liar_claims_is_shown_apart",
+    ),
 )

@@ -45,6 +45,7 @@ ROOMS: Final = (
     "safety.guard",
     "journal",
     "faces.service",
+    "faces.dialogue",
     "faces.mcp",
     "faces.cli",
 )

@@ -31,6 +31,7 @@ EXTRAS = {
     "mcp": Extra("agent", "to offer a lab to agents"),
     "numba": Extra("fast", "to fit large maps by machine code"),
     "opentelemetry": Extra("telemetry", "to send traces of tasks"),
+    "pydantic_ai": Extra("agent", "to ask a model"),
     "pyarrow": Extra("formats", "for Parquet files"),
     "pypdf": Extra("documents", "for documents in PDF"),
     "pyvisa": Extra("visa", "for links of kind visa"),

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from labharness.core.clock import utc_text, wall_clock_utc
+from labharness.core.clock import pause, steady_s, utc_text, wall_clock_utc
 from labharness.core.operations import Kind
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import CodedError
@@ -43,6 +43,7 @@ from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import task_of, utc
+from labharness.work.task.states import TERMINAL
 
 ANSWER_BYTES_MAX: Final = 65_536
 """Size (bytes) of the largest answer to a model."""
@@ -52,6 +53,12 @@ POINTS_MAX: Final = 200
 
 TASKS_TOLD_MAX: Final = 50
 """Most tasks of a list, the newest."""
+
+WAIT_S_MAX: Final = 50.0
+"""Longest wait (s) of one call for the end of a task: programs of agents give up after a minute."""
+
+LOOK_S: Final = 0.25
+"""Time (s) between two looks at a task that is waited for."""
 
 HIDDEN: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]"
@@ -189,10 +196,15 @@ class Agent:
         newest = sorted(own, key=lambda each: each.created_at_s, reverse=True)[:TASKS_TOLD_MAX]
         return {"count": len(own), "tasks": [_row(each) for each in newest]}
 
-    def get_task(self, task_id: str) -> Body:
-        """Return the state of one task, with what it waits for."""
-        tasks = self._tasks()
-        return task_of(tasks, self._own(tasks, task_id))
+    def get_task(self, task_id: str, wait_s: float = 0.0) -> Body:
+        """Return the state of one task, as soon as it has ended or the time is over."""
+        until_s = steady_s() + wait_s
+        while True:
+            tasks = self._tasks()
+            task = self._own(tasks, task_id)
+            if task.status in TERMINAL or steady_s() >= until_s:
+                return task_of(tasks, task)
+            pause(LOOK_S)
 
     def get_run(self, task_id: str) -> Body:
         """Return the answer of a task's last run, and the range of each channel in it."""
@@ -372,6 +384,7 @@ _CHANNELS: Final = {
     "maxItems": 32,
     "description": "instrument.channel",
 }
+_WAIT_S: Final = {"type": "number", "minimum": 0, "maximum": WAIT_S_MAX}
 _REASON: Final = {"type": "string", "minLength": 1, "maxLength": 500}
 
 TOOLS: Final = {
@@ -396,9 +409,9 @@ TOOLS: Final = {
         AgentTool(
             "get_task",
             "read",
-            "The state of one of your tasks, and what it waits for.",
+            "The state of one of your tasks; with wait_s, as soon as it has ended.",
             Agent.get_task,
-            {"task_id": _TASK_ID},
+            {"task_id": _TASK_ID, "wait_s": _WAIT_S},
             ("task_id",),
         ),
         AgentTool(

@@ -98,6 +98,20 @@ class LabHead(Strict):
     model_class: Literal["T1", "T2"] = "T1"
 
 
+class ModelRow(Strict):
+    """The model that ``labharness ask`` asks.
+
+    Attributes:
+        url: Of an interface like OpenAI's, such as ``http://127.0.0.1:11434/v1``.
+        name: Of the model.
+        key_file: Path of the file with the key that the interface asks for.
+    """
+
+    url: str = Field(pattern=r"^https?://\S+$")
+    name: str = Field(min_length=1)
+    key_file: str | None = None
+
+
 class OperatorRow(Strict):
     """The operator of the manual steps: a person at the terminal, or a simulated one.
 
@@ -311,6 +325,7 @@ class LabFile(Strict):
         capability: The capabilities on offer, by name, with the settings of each.
         retention: How long runs are kept.
         data: The key for confidential data; without it none are taken.
+        model: The model that is asked in words.
     """
 
     lab: LabHead
@@ -323,6 +338,7 @@ class LabFile(Strict):
     alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
     retention: RetentionTable = Field(default_factory=RetentionTable)
     data: DataTable | None = None
+    model: ModelRow | None = None
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
