@@ -26,14 +26,14 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "analysis": 5825,
     "chaos": 1505,
     "core": 1985,
-    "faces": 11065,  # plan --draw
+    "faces": 11915,  # plan --draw; tools of agents, MCP, dialogues with a model
     "instruments": 3025,
     "journal": 1575,
-    "lab": 9330,  # the plan of a task without its flight
+    "lab": 9335,  # the plan of a task without its flight
     "line": 2680,
     "protocols": 2170,  # MCP-CP, and what a history and an error must not keep or tell
     "safety": 4460,
-    "work": 10990,  # any set of instructions: modes, conditions, recovery, bounded loops, drawings
+    "work": 11065,  # any set of instructions: modes, conditions, recovery, bounded loops, drawings; dialogues
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14
