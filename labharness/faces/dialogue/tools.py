@@ -64,7 +64,7 @@ HIDDEN: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
 )
-"""What no person sees in a text, and a model reads: controls, marks of direction, no width."""
+"""Characters that a model reads and a person cannot see: controls, marks of direction."""
 
 Body = dict[str, Any]
 
@@ -78,9 +78,9 @@ class AgentTool:
     """One tool.
 
     Attributes:
-        name: As a model calls it.
-        kind: Its effect; none of them steers.
-        told: What it does, for the model.
+        name: Its name for a model.
+        kind: Its effect, which is never ``steer``.
+        told: Its use, for the model.
         parameters: The JSON Schema of each parameter.
         required: The names of those that must be given.
         work: Carries it out.
@@ -110,7 +110,7 @@ class Agent:
 
     Attributes:
         lab: The lab file.
-        caller_id: Whose rights it has.
+        caller_id: The caller whose rights it has.
     """
 
     lab: Path
@@ -260,7 +260,7 @@ class Agent:
         return {"outcome": "accepted", **said, **kept, "ranges": ranges}
 
     def submit_task(self, task: Body, key: str = "") -> Body:
-        """Give a task to the house; the same task with the same key is the same request."""
+        """Return the task that the house has made; the same task and key are the same request."""
         payload = self._payload(task)
         stated = {"caller": self.caller_id, "key": key, "payload": payload.stated()}
         message_id = digest_of(canonical(stated))
@@ -286,7 +286,7 @@ class Agent:
 
     def _own(self, tasks: Tasks, task_id: str) -> Task:
         task = tasks.by_id.get(task_id)
-        if task is None or not self._is_own(task):  # nobody learns which tasks others have
+        if task is None or not self._is_own(task):  # an agent is not told of the tasks of others
             raise NotForAgent("agent.unknown", caller_id=self.caller_id, task_id=task_id[:80])
         self._must_be_open(task.constraints.get("data_classification", ""), task_id)
         return task

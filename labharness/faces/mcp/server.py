@@ -1,7 +1,7 @@
 """A lab for one agent over standard input and output, by the Model Context Protocol (MCP).
 
-The agent is who the command line says. Elicitation is not used: an agent's own harness answers it,
-so that it is nobody's consent.
+The agent is who the command line says. Elicitation is not used: the agent's own harness
+would answer it, and persons agree elsewhere.
 """
 
 import json
@@ -57,9 +57,9 @@ def server_of(agent: Agent) -> Server[Any]:
             return False, {"outcome": "refused", "code": why.code, "message": str(why)}
         except OSError as why:
             return False, {"outcome": "refused", "code": "os", "message": why.strerror or ""}
-        except Exception:  # what one call does is no end of the others
+        except Exception:  # the other calls go on
             LOG.exception("a call of an agent failed")
-            told = Text("agent.not_told", what=name)
+            told = Text("mcp.failed", what=name)
             return False, {"outcome": "refused", "code": "internal_error", "message": str(told)}
 
     async def list_tools(

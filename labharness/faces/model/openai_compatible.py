@@ -60,7 +60,7 @@ class OpenAiCompatible:
         try:
             found = asyncio.run(self._respond(prompt, messages))
         except (AgentRunError, UserError, OSError, TimeoutError) as why:
-            text = Text("dialogue.no_model", why=type(why).__name__)
+            text = Text("model.silent", why=type(why).__name__)
             return response_of(str(text), (), "error", None, number)
         calls = [
             (each.tool_name, each.args_as_json_str())

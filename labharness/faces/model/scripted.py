@@ -38,7 +38,7 @@ class Scripted:
             for each in self._answers:
                 (each["text"], *((one["name"], one["parameters"]) for one in each["calls"]))
         except (OSError, ValueError, LookupError, TypeError) as why:
-            raise BadScript("dialogue.script", path=str(path), why=repr(why)) from None
+            raise BadScript("model.script", path=str(path), why=repr(why)) from None
 
     def answer(self, prompt: str, messages: Sequence[McpMessage], number: int) -> ModelResponse:
         """Return its next answer; a file that has come to its end says so."""

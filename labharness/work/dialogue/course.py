@@ -1,4 +1,4 @@
-"""The course of a dialogue: what follows from its messages; it asks nobody and runs nothing.
+"""The course of a dialogue: the next step, by its messages alone; others carry it out.
 
 The messages alone decide, so that a dialogue goes on after a kill from what was written of it.
 """
@@ -93,18 +93,19 @@ def results_of(messages: Iterable[McpMessage]) -> Iterator[ToolResult]:
 def _passed(
     turn: Sequence[McpMessage], answers: Sequence[ModelResponse], bounds: Bounds, now: datetime
 ) -> str:
-    """Return which bound stands in the way of what follows."""
+    """Return the bound that stands in the way of a next step."""
     since = moment_of(turn[0].timestamp) or now
+    tokens = sum(each.usage.total_tokens for each in answers if each.usage)
     taken = {
-        "answers": (len(answers), bounds.answers),
-        "calls": (sum(len(each.tool_calls) for each in answers), bounds.calls),
-        "tokens": (sum(each.usage.total_tokens for each in answers if each.usage), bounds.tokens),
-        "bytes": (sum(len(str(each.content)) for each in turn), bounds.size_bytes),
-        "seconds": ((now - since).total_seconds(), bounds.wall_s),
+        "dialogue.answers": (len(answers), bounds.answers),
+        "dialogue.calls": (sum(len(each.tool_calls) for each in answers), bounds.calls),
+        "dialogue.tokens": (tokens, bounds.tokens),
+        "dialogue.bytes": (sum(len(str(each.content)) for each in turn), bounds.size_bytes),
+        "dialogue.seconds": ((now - since).total_seconds(), bounds.wall_s),
     }
-    for what, (found, most) in taken.items():
+    for code, (found, most) in taken.items():
         if found >= most:
-            return Text(f"dialogue.{what}", found=found, most=most)
+            return Text(code, found=found, most=most)
     return ""
 
 
@@ -135,7 +136,7 @@ def response_of(
 
 
 MALFORMED: Final = "malformed"
-"""The one argument of a call whose arguments are no JSON object; no tool takes it."""
+"""The argument of a call whose arguments cannot be read; every tool refuses it."""
 
 
 def _arguments(written: str) -> dict[str, Any]:
