@@ -21,9 +21,9 @@ BUGS = (
     ),
     PlantedBug(
         "confidential task taken from an agent",
-        "labharness.faces.dialogue.tools:Agent._must_be_open",
-        "found not in DATA_CLASSES[: DATA_CLASSES.index(most) + 1]",
-        "False",
+        "labharness.faces.dialogue.tools:Agent._is_open",
+        "found in DATA_CLASSES[: DATA_CLASSES.index(most) + 1]",
+        "True",
         f"{_HOSTILE}[confidential data]",
     ),
     PlantedBug(
@@ -39,5 +39,19 @@ BUGS = (
         "task.requested_by == self.caller_id",
         "True",
         "test_an_agent_sees_the_tasks_of_its_own_caller_alone",
+    ),
+    PlantedBug(
+        "confidential task listed for an agent",
+        "labharness.faces.dialogue.tools:Agent.list_runs",
+        "self._is_own(each) and self._is_open(_class_of(each))",
+        "self._is_own(each)",
+        "test_a_task_above_the_class_of_the_model_is_not_in_a_list",
+    ),
+    PlantedBug(
+        "stop of an agent's own task kept back by the lab's files",
+        "labharness.faces.dialogue.tools:Agent.request_stop",
+        "self._kept()",
+        "self._tasks()",
+        "test_a_stop_request_waits_for_no_lab_file_and_no_class_of_data",
     ),
 )

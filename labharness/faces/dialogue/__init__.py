@@ -1,1 +1,1 @@
-"""What an agent is offered of a lab, whatever protocol it speaks."""
+"""The tools that an agent has at a lab, whatever protocol it speaks."""
