@@ -234,6 +234,17 @@ def test_a_number_that_json_does_not_have_is_told_as_none() -> None:
     assert plain([math.nan, math.inf, -math.inf, 1.5]) == [None, None, None, 1.5]
 
 
+def test_a_lack_of_the_extra_is_told_in_one_line(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "labharness.faces.mcp.server", raising=False)
+    for lacking in ("anyio", "mcp", "mcp_types"):
+        monkeypatch.setitem(sys.modules, lacking, None)
+    told = say("mcp", "--lab", lab, "--caller", "operator")
+    assert told.code == 64
+    assert "pip install 'labharness[agent]'" in told.err
+
+
 @given(st.recursive(st.text() | st.integers() | st.none(), lambda each: st.lists(each)))
 def test_a_text_of_letters_is_told_as_it_is(value: object) -> None:
     once = plain(value)
