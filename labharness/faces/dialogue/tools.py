@@ -255,7 +255,8 @@ class Agent:
 
     def check_plan(self, task: Body) -> Body:
         """Return the prediction for a task on the simulated plant; nothing is submitted."""
-        found = forecast(self.plan, self._payload(task))
+        payload, plan = self._payload(task), self.plan
+        found = forecast(plan, payload, runs_of(plan.state_dir) or Path("runs"))
         if isinstance(found, Rejected):
             return {"outcome": "rejected", **asdict(found)}
         flown = found.prediction.to_json()

@@ -285,6 +285,9 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
             assert refused["outcome"] == "rejected"
             assert "start_v" in refused["reason"]
             run = await call("get_run", task_id=task_id)
+            uri = run["answer"]["artifacts"][0]["uri"]
+            again = await call("check_plan", task={**TASK, "inputs": {"inputs_uri": uri}})
+            assert again["reason_code"] == "invalid_input", "of its own run, and no inputs"
             trend = await call("trend", task_id=task_id, channels=list(run["ranges"])[:1])
             task = await call("get_task", task_id=task_id)
             return ids, run, trend, task, await call("list_runs")
@@ -302,4 +305,4 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
     assert 0 < len(points) <= POINTS_MAX
     folder = up.runs / task["attempts"][0]["runId"]
     read = [each.split()[-1] for each in say("journal", "access", folder).out.splitlines()]
-    assert read == ["answer", "readings"]
+    assert read == ["answer", run["answer"]["artifacts"][0]["uri"], "readings"]
