@@ -54,4 +54,11 @@ BUGS = (
         "self._tasks()",
         "test_a_stop_request_waits_for_no_lab_file_and_no_class_of_data",
     ),
+    PlantedBug(
+        "readings of a confidential run told to an agent",
+        "labharness.faces.dialogue.tools:Agent.read_channels",
+        "task.current.worker == WORKER",
+        "False",
+        "test_readings_of_a_run_above_the_class_of_the_model_are_not_told",
+    ),
 )

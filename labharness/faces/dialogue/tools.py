@@ -26,7 +26,7 @@ from labharness.lab.config.address import account_home, read_address
 from labharness.lab.config.channels import check_readable
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.house.orders import runs_of
+from labharness.lab.house.orders import WORKER, runs_of
 from labharness.lab.house.owner_client import line_state
 from labharness.lab.house.screening import LabFiles
 from labharness.lab.operate.idle_line import read_now
@@ -197,6 +197,9 @@ class Agent:
         plan = self.plan
         for each in channels:
             check_readable(plan, each)
+        for task in self._tasks().unended_tasks:
+            if task.current is not None and task.current.worker == WORKER:
+                self._must_be_open(_class_of(task), "a run at work")
         try:
             with LineControl(plan.state_dir) as owner:
                 found = [owner.ask(do="read", channel=each) for each in channels]

@@ -21,7 +21,16 @@ from labharness.core.operations import operations
 from labharness.faces.dialogue.tools import TOOLS, Agent, NotForAgent, plain
 from labharness.faces.mcp.server import server_of
 from labharness.lab import read_lab
-from labharness.work.task.commands import CancelTask, CreateTask, TaskActor, TaskCommand
+from labharness.lab.house.intake import RUNTIME, must
+from labharness.lab.house.orders import WORKER
+from labharness.work.task.commands import (
+    CancelTask,
+    CreateTask,
+    ReportStatus,
+    StartTask,
+    TaskActor,
+    TaskCommand,
+)
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from rig import ANNEALING_LAB, IV
@@ -56,7 +65,9 @@ def keep(lab: Path, caller_id: str, *commands: TaskCommand) -> Path:
     home.mkdir(parents=True, exist_ok=True)
     with HouseJournal(home / HOUSE_JOURNAL) as house:
         for each in commands:
-            house.give(each, TaskActor(caller_id, "caller"), 1.0)
+            of_house = isinstance(each, ReportStatus | StartTask)
+            actor = RUNTIME if of_house else TaskActor(caller_id, "caller")
+            must(house.give(each, actor, 1.0))
     return home / HOUSE_JOURNAL
 
 
@@ -192,6 +203,20 @@ def test_a_task_above_the_class_of_the_model_is_not_in_a_list(lab: Path) -> None
     told = Agent(lab, "operator").call("list_runs", {})
     assert sorted(each["title"] for each in told["tasks"]) == ["of T1", "of T2", "of T2"]
     assert told["count"] == 3
+
+
+@pytest.mark.promise(77)
+@pytest.mark.parametrize(("found", "told"), [("T3", False), ("T2", True)])
+def test_readings_of_a_run_above_the_class_of_the_model_are_not_told(
+    lab: Path, found: str, told: bool
+) -> None:
+    secret = {"data_classification": found}
+    create = CreateTask(task_id="1", objective="x", key="k", constraints=secret)
+    start = StartTask(task_id="1", run_id="r", worker=WORKER)
+    keep(lab, "ana", create, ReportStatus(task_id="1", to="accepted"), start)
+    (answer,) = calls(lab, ("read_channels", {"channels": ["smu.voltage"]}))
+    assert answer.is_error is not told
+    assert told or "a run at work is of class T3" in answer.structured_content["message"]
 
 
 def test_long_reasons_do_not_keep_a_list_back(lab: Path) -> None:
