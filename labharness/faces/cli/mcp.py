@@ -9,7 +9,7 @@ from labharness.faces.cli.show import chosen_lab
 def mcp(chosen: argparse.Namespace) -> None:
     """Serve until the agent's program closes the input."""
     plan = chosen_lab(chosen.lab)
-    import_module("mcp")  # where it is lacking, it is named, and none of what comes with it
+    import_module("mcp")  # first, so that a lack of the extra names it
     from labharness.faces.mcp.server import serve
 
     serve(plan.path, chosen.caller)
