@@ -21,9 +21,9 @@ BUGS = (
     ),
     PlantedBug(
         "confidential task taken from an agent",
-        "labharness.faces.dialogue.tools:Agent._must_be_open",
-        "found not in DATA_CLASSES[: DATA_CLASSES.index(most) + 1]",
-        "False",
+        "labharness.faces.dialogue.tools:Agent._is_open",
+        "found in DATA_CLASSES[: DATA_CLASSES.index(most) + 1]",
+        "True",
         f"{_HOSTILE}[confidential data]",
     ),
     PlantedBug(
@@ -67,5 +67,26 @@ BUGS = (
         "not any(round(each, _decimals(word)) == float(word) for each in known)",
         "False",
         "test_what_a_liar_claims_is_shown_apart",
+    ),
+    PlantedBug(
+        "confidential task listed for an agent",
+        "labharness.faces.dialogue.tools:Agent.list_runs",
+        "self._is_own(each) and self._is_open(_class_of(each))",
+        "self._is_own(each)",
+        "test_a_task_above_the_class_of_the_model_is_not_in_a_list",
+    ),
+    PlantedBug(
+        "stop of an agent's own task kept back by the lab's files",
+        "labharness.faces.dialogue.tools:Agent.request_stop",
+        "self._kept()",
+        "self._tasks()",
+        "test_a_stop_request_waits_for_no_lab_file_and_no_class_of_data",
+    ),
+    PlantedBug(
+        "readings of a confidential run told to an agent",
+        "labharness.faces.dialogue.tools:Agent.read_channels",
+        "task.current.worker == WORKER",
+        "False",
+        "test_readings_of_a_run_above_the_class_of_the_model_are_not_told",
     ),
 )

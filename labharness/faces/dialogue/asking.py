@@ -112,10 +112,9 @@ class Dialogue:
         began_s, result, error = steady_s(), None, None
         try:
             result = self.agent.call(call.name, call.parameters)
-        except LabError as why:
-            error = ToolError(why.code, str(why))
-        except OSError as why:
-            error = ToolError("os", why.strerror or type(why).__name__)
+        except (LabError, OSError) as why:
+            code = why.code if isinstance(why, LabError) else "os"
+            error = ToolError(code, self.agent.refusal(code, str(why))["message"])
         return ToolResult(
             call_id=call.call_id,
             status="SUCCESS" if error is None else "ERROR",

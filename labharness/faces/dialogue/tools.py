@@ -6,8 +6,9 @@ any other, and persons agree to it elsewhere.
 """
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,11 +22,11 @@ from labharness.faces.report.reading import read_run
 from labharness.instruments.link.conversation import LineControl, NoOwner, house_door
 from labharness.journal import access_log
 from labharness.journal.chain import canonical
-from labharness.lab.config.address import account_home
+from labharness.lab.config.address import account_home, read_address
 from labharness.lab.config.channels import check_readable
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.lab.house.orders import runs_of
+from labharness.lab.house.orders import WORKER, runs_of
 from labharness.lab.house.owner_client import line_state
 from labharness.lab.house.screening import LabFiles
 from labharness.lab.operate.idle_line import read_now
@@ -60,11 +61,20 @@ WAIT_S_MAX: Final = 50.0
 LOOK_S: Final = 0.25
 """Time (s) between two looks at a task that is waited for."""
 
+REASON_CHARACTERS_MAX: Final = 240
+"""Most characters of a reason in a list, so that long ones do not keep the list back."""
+
+REFUSAL_CHARACTERS_MAX: Final = 2_000
+"""Most characters of the sentence of a refusal."""
+
 HIDDEN: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+    r"|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufff0-\ufffb]"
+    r"|[\ufe00-\ufe0f\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Characters that a model reads and a person cannot see: controls, marks of direction."""
+"""Characters that a person does not see and a model reads: controls, marks of direction, those
+without width, tags, variants, and halves of a character."""
 
 Body = dict[str, Any]
 
@@ -75,7 +85,7 @@ class NotForAgent(CodedError, ValueError, code="not_for_agent"):
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """One tool.
+    """A tool for an agent.
 
     Attributes:
         name: Its name for a model.
@@ -106,7 +116,7 @@ class AgentTool:
 
 @dataclass(eq=False)
 class Agent:
-    """One caller's agent at one lab.
+    """The agent of one caller at one lab.
 
     Attributes:
         lab: The lab file.
@@ -118,6 +128,7 @@ class Agent:
 
     def __post_init__(self) -> None:
         self._files = LabFiles(self.lab)
+        self._home = read_address(self.lab).state_dir
         self._known: tuple[LabPlan, Body] | None = None
 
     @property
@@ -131,6 +142,7 @@ class Agent:
 
     def _read(self) -> tuple[LabPlan, Body]:
         plan = self._files.current()[0]
+        self._home = plan.state_dir
         if self._known is None or self._known[0] is not plan:  # its files have changed
             self._known = plan, self._card(plan)
         return self._known
@@ -147,11 +159,20 @@ class Agent:
             raise NotForAgent("agent.unknown_tool", name=name[:80], known=", ".join(TOOLS))
         if fault := input_fault(tool.schema, arguments):
             raise NotForAgent("pair", what=fault.where, why=fault.reason)
-        answer = json.dumps(tool.work(self, **arguments), ensure_ascii=False)
-        if (size := len(answer.encode())) > ANSWER_BYTES_MAX:
+        found: Body = self._told(json.loads(json.dumps(tool.work(self, **arguments))))
+        if (size := len(json.dumps(found, ensure_ascii=False).encode())) > ANSWER_BYTES_MAX:
             raise NotForAgent("agent.answer_size", size=size, most=ANSWER_BYTES_MAX)
-        found: Body = plain(json.loads(answer))
         return found
+
+    def refusal(self, code: str, why: str) -> Body:
+        """Return the answer to a call that is refused, in one line of bounded length."""
+        said = " ".join(self._told(why).split())[:REFUSAL_CHARACTERS_MAX]
+        return {"outcome": "refused", "code": code, "message": said}
+
+    def _told(self, value: Json) -> Json:
+        """Return JSON as a model is given it: the lab's folders have no place on the machine."""
+        folders = (self._home, runs_of(self._home), self.lab.parent, self.lab.absolute().parent)
+        return plain(value, [each for each in folders if each is not None])
 
     # ---- read
 
@@ -183,6 +204,9 @@ class Agent:
         plan = self.plan
         for each in channels:
             check_readable(plan, each)
+        for task in self._tasks().unended_tasks:
+            if task.current is not None and task.current.worker == WORKER:
+                self._must_be_open(_class_of(task), "a run at work")
         try:
             with LineControl(plan.state_dir) as owner:
                 found = [owner.ask(do="read", channel=each) for each in channels]
@@ -191,8 +215,9 @@ class Agent:
         return {"readings": dict(zip(channels, found, strict=True))}
 
     def list_runs(self) -> Body:
-        """Return this caller's tasks, the newest first."""
-        own = [each for each in self._tasks().by_id.values() if self._is_own(each)]
+        """Return this caller's tasks whose class a model may have, the newest first."""
+        tasks = self._tasks().by_id.values()
+        own = [each for each in tasks if self._is_own(each) and self._is_open(_class_of(each))]
         newest = sorted(own, key=lambda each: each.created_at_s, reverse=True)[:TASKS_TOLD_MAX]
         return {"count": len(own), "tasks": [_row(each) for each in newest]}
 
@@ -201,7 +226,7 @@ class Agent:
         until_s = steady_s() + wait_s
         while True:
             tasks = self._tasks()
-            task = self._own(tasks, task_id)
+            task = self._shown(tasks, task_id)
             if task.status in TERMINAL or steady_s() >= until_s:
                 return task_of(tasks, task)
             pause(LOOK_S)
@@ -212,7 +237,7 @@ class Agent:
         ranges = {
             channel: {"low": min(values), "high": max(values)}
             for channel, points in run.traces.items()
-            if (values := [value for _, value in points if value == value])
+            if (values := [value for _, value in points if math.isfinite(value)])
         }
         return {
             "state": run.state,
@@ -245,7 +270,8 @@ class Agent:
 
     def check_plan(self, task: Body) -> Body:
         """Return the prediction for a task on the simulated plant; nothing is submitted."""
-        found = forecast(self.plan, self._payload(task))
+        payload, plan = self._payload(task), self.plan
+        found = forecast(plan, payload, runs_of(plan.state_dir) or Path("runs"))
         if isinstance(found, Rejected):
             return {"outcome": "rejected", **asdict(found)}
         flown = found.prediction.to_json()
@@ -260,25 +286,36 @@ class Agent:
         return {"outcome": "accepted", **said, **kept, "ranges": ranges}
 
     def submit_task(self, task: Body, key: str = "") -> Body:
-        """Return the task that the house has made; the same task and key are the same request."""
+        """Return what the house says of a task; the same task and key are the same request."""
         payload = self._payload(task)
         stated = {"caller": self.caller_id, "key": key, "payload": payload.stated()}
         message_id = digest_of(canonical(stated))
         message = json.dumps(_message(message_id, payload.stated()))
-        return self._ask_house(do="submit", message=message, message_id=message_id)
+        kept = self._ask_house(do="submit", message=message, message_id=message_id)
+        if not kept.pop("rejected"):
+            return {"outcome": "kept", **kept}
+        why = self._tasks().by_id[kept["task_id"]].status_reason
+        return {"outcome": "rejected", **kept, "reason": why[:REASON_CHARACTERS_MAX]}
 
     # ---- safe
 
     def request_stop(self, task_id: str, reason: str) -> Body:
-        """Have one of this caller's own tasks cancelled, and its line made safe."""
-        own = self._own(self._tasks(), task_id)
+        """Have one of this caller's own tasks cancelled, and its line made safe.
+
+        A fault in the lab's files, an end of the caller's rights and a class of data refuse none.
+        """
+        own = self._own(self._kept(), task_id)
         asked = {"by": self.caller_id, "task_id": own.task_id, "reason": reason}
         return self._ask_house(do="cancel", **asked)
 
     # ---- what is this caller's
 
     def _tasks(self) -> Tasks:
-        path = self.plan.state_dir / HOUSE_JOURNAL
+        self._read()  # a caller that the lab does not know is told nothing
+        return self._kept()
+
+    def _kept(self) -> Tasks:
+        path = self._home / HOUSE_JOURNAL
         return read_tasks(path) if path.exists() else Tasks()
 
     def _is_own(self, task: Task) -> bool:
@@ -286,20 +323,27 @@ class Agent:
 
     def _own(self, tasks: Tasks, task_id: str) -> Task:
         task = tasks.by_id.get(task_id)
-        if task is None or not self._is_own(task):  # an agent is not told of the tasks of others
+        if task is None or not self._is_own(task):  # which tasks others have is not told
             raise NotForAgent("agent.unknown", caller_id=self.caller_id, task_id=task_id[:80])
-        self._must_be_open(task.constraints.get("data_classification", ""), task_id)
         return task
 
-    def _must_be_open(self, stated: str, what: str) -> None:
+    def _shown(self, tasks: Tasks, task_id: str) -> Task:
+        task = self._own(tasks, task_id)
+        self._must_be_open(_class_of(task), task_id)
+        return task
+
+    def _is_open(self, found: str) -> bool:
         most = self.plan.file.lab.model_class
-        found = stated or UNDECLARED
-        if found not in DATA_CLASSES[: DATA_CLASSES.index(most) + 1]:
-            raise NotForAgent("agent.data_class", what=what, found=found, most=most)
+        return found in DATA_CLASSES[: DATA_CLASSES.index(most) + 1]
+
+    def _must_be_open(self, found: str, what: str) -> None:
+        if not self._is_open(found):
+            most = self.plan.file.lab.model_class
+            raise NotForAgent("agent.data_class", what=what, found=found[:80], most=most)
 
     def _run(self, task_id: str, what: str) -> RunFacts:
-        task = self._own(self._tasks(), task_id)
-        runs = runs_of(self.plan.state_dir)
+        task = self._shown(self._tasks(), task_id)
+        runs = runs_of(self._home)
         if runs is None or not task.attempts:
             raise NotForAgent("agent.no_run", task_id=task_id, status=task.status)
         path = runs / task.attempts[-1].run_id / JOURNAL_NAME
@@ -323,11 +367,11 @@ class Agent:
         payload = decode(json.dumps(body).encode()).payload
         if not isinstance(payload, TaskSubmit):
             raise TypeError(type(payload))
-        self._must_be_open(declared_class(payload), "task")
+        self._must_be_open(declared_class(payload) or UNDECLARED, "task")
         return payload
 
     def _ask_house(self, **asked: object) -> Body:
-        with house_door(self.plan.state_dir) as house:
+        with house_door(self._home) as house:
             answer = house.ask(**asked)
         if not answer.pop("ok"):
             raise NotForAgent(answer["error"])
@@ -345,28 +389,43 @@ def _message(message_id: str, payload: Body) -> Body:
     }
 
 
+def _class_of(task: Task) -> str:
+    return str(task.constraints.get("data_classification") or UNDECLARED)
+
+
 def _row(task: Task) -> Body:
     return {
         "task_id": task.task_id,
         "title": task.title,
         "status": task.status,
-        "reason": task.status_reason,
+        "reason": task.status_reason[:REASON_CHARACTERS_MAX],
         "created_at": utc(round(task.created_at_s)),
     }
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     every = -(-len(points) // POINTS_MAX) or 1
-    return [(round(at_s, 1), value) for at_s, value in points[::every] if value == value]
+    return [(round(at_s, 1), value) for at_s, value in points[::every] if math.isfinite(value)]
 
 
-def plain(value: Json) -> Json:
-    """Return JSON whose texts have no character that a person does not see."""
+def plain(value: Json, folders: Iterable[Path] = ()) -> Json:
+    """Return JSON without numbers that it has not, whose texts hide nothing from a person.
+
+    Args:
+        value: As Python reads it.
+        folders: Of the machine; a text has the name of each, and not where it is.
+    """
     if isinstance(value, dict):
-        return {HIDDEN.sub("", key): plain(each) for key, each in value.items()}
+        return {plain(key, folders): plain(each, folders) for key, each in value.items()}
     if isinstance(value, list):
-        return [plain(each) for each in value]
-    return HIDDEN.sub("", value) if isinstance(value, str) else value
+        return [plain(each, folders) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if not isinstance(value, str):
+        return value
+    for each in folders:
+        value = value.replace(str(each), each.name) if each.is_absolute() and each.name else value
+    return HIDDEN.sub("", value)
 
 
 _TASK: Final = {

@@ -1,7 +1,7 @@
 """A lab for one agent over standard input and output, by the Model Context Protocol (MCP).
 
-The agent is who the command line says. Elicitation is not used: the agent's own harness
-would answer it, and persons agree elsewhere.
+The agent is who the command line says. Elicitation is not used: an agent's own harness answers it,
+so that no person has agreed.
 """
 
 import json
@@ -54,13 +54,12 @@ def server_of(agent: Agent) -> Server[Any]:
             lane = stops if name in TOOLS and TOOLS[name].kind == "safe" else others
             return True, await anyio.to_thread.run_sync(work, limiter=lane)
         except LabError as why:
-            return False, {"outcome": "refused", "code": why.code, "message": str(why)}
+            return False, agent.refusal(why.code, str(why))
         except OSError as why:
-            return False, {"outcome": "refused", "code": "os", "message": why.strerror or ""}
-        except Exception:  # the other calls go on
+            return False, agent.refusal("os", why.strerror or type(why).__name__)
+        except Exception:  # one call does not end the others
             LOG.exception("a call of an agent failed")
-            told = Text("mcp.failed", what=name)
-            return False, {"outcome": "refused", "code": "internal_error", "message": str(told)}
+            return False, agent.refusal("internal_error", Text("mcp.failed", what=name))
 
     async def list_tools(
         context: Context, params: types.PaginatedRequestParams | None

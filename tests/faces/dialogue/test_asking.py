@@ -49,6 +49,9 @@ class Lab:
             self.tasks.add(json.dumps(arguments))
         return {"task_id": "t-1", "status": "completed"}
 
+    def refusal(self, code: str, why: str) -> dict[str, str]:
+        return {"code": code, "message": why}
+
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:

@@ -1,6 +1,7 @@
 """A lab offered over MCP: what an honest agent gets done, and what a hostile one does not."""
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -15,11 +16,21 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from commands import ROOT, say
+from labharness.core.errors import LabError
 from labharness.core.operations import operations
 from labharness.faces.dialogue.tools import TOOLS, Agent, NotForAgent, plain
 from labharness.faces.mcp.server import server_of
 from labharness.lab import read_lab
-from labharness.work.task.commands import CreateTask, TaskActor
+from labharness.lab.house.intake import RUNTIME, must
+from labharness.lab.house.orders import WORKER
+from labharness.work.task.commands import (
+    CancelTask,
+    CreateTask,
+    ReportStatus,
+    StartTask,
+    TaskActor,
+    TaskCommand,
+)
 from labharness.work.task.house import HouseJournal
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from rig import ANNEALING_LAB, IV
@@ -45,12 +56,18 @@ def lab(tmp_path: Path) -> Path:
 @pytest.fixture
 def of_ana(lab: Path) -> Path:
     """The journal of its house, with a task of another caller."""
+    return keep(lab, "ana", CreateTask(task_id=HERS, objective="hers", key="k"))
+
+
+def keep(lab: Path, caller_id: str, *commands: TaskCommand) -> Path:
+    """Have the journal of a lab's house hold what a caller has asked for; return its path."""
     home = read_lab(lab).state_dir
     home.mkdir(parents=True, exist_ok=True)
     with HouseJournal(home / HOUSE_JOURNAL) as house:
-        house.give(
-            CreateTask(task_id=HERS, objective="hers", key="k"), TaskActor("ana", "caller"), 1.0
-        )
+        for each in commands:
+            of_house = isinstance(each, ReportStatus | StartTask)
+            actor = RUNTIME if of_house else TaskActor(caller_id, "caller")
+            must(house.give(each, actor, 1.0))
     return home / HOUSE_JOURNAL
 
 
@@ -113,7 +130,8 @@ HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
             "shell",
         )
     },
-    "a further argument": ("get_task", {"task_id": HERS, "as": "ana"}, "as"),
+    "a further argument": ("get_task", {"task_id": HERS, "as": "ana"}, "'as' is not an input"),
+    "a name that nobody sees": ("a\x1b[2J\u202e\U000e0061\nb", {}, "no tool a b, and"),
     "no argument": ("get_task", {}, "task_id"),
     "a number for a name": ("get_task", {"task_id": 5}, "task_id"),
     "another's task": ("get_task", {"task_id": HERS}, "has no task"),
@@ -156,6 +174,9 @@ def test_a_hostile_call_is_refused_in_one_sentence_and_changes_nothing(
     assert says in said["message"]
     assert "Traceback" not in said["message"]
     assert "\n" not in said["message"]
+    assert str(lab.parent) not in said["message"]
+    assert str(of_ana.parent) not in said["message"]
+    assert plain(said) == said
     assert state() == before
 
 
@@ -165,11 +186,88 @@ def test_an_agent_sees_the_tasks_of_its_own_caller_alone(lab: Path, of_ana: Path
     assert Agent(lab, "ana").call("list_runs", {})["count"] == 1
 
 
+@pytest.mark.promise(77)
+def test_a_task_above_the_class_of_the_model_is_not_in_a_list(lab: Path) -> None:
+    classes = {"T1": "T1", "T2": "T2", "T3": "T3", "T4": "T4", "": "T2", "t1": "no class"}
+    commands = [
+        CreateTask(
+            task_id=f"{number}",
+            objective="x",
+            title=f"of {found}",
+            key=f"{number}",
+            constraints={"data_classification": each} if each else {},
+        )
+        for number, (each, found) in enumerate(classes.items())
+    ]
+    keep(lab, "operator", *commands)
+    told = Agent(lab, "operator").call("list_runs", {})
+    assert sorted(each["title"] for each in told["tasks"]) == ["of T1", "of T2", "of T2"]
+    assert told["count"] == 3
+
+
+@pytest.mark.promise(77)
+@pytest.mark.parametrize(("found", "told"), [("T3", False), ("T2", True)])
+def test_readings_of_a_run_above_the_class_of_the_model_are_not_told(
+    lab: Path, found: str, told: bool
+) -> None:
+    secret = {"data_classification": found}
+    create = CreateTask(task_id="1", objective="x", key="k", constraints=secret)
+    start = StartTask(task_id="1", run_id="r", worker=WORKER)
+    keep(lab, "ana", create, ReportStatus(task_id="1", to="accepted"), start)
+    (answer,) = calls(lab, ("read_channels", {"channels": ["smu.voltage"]}))
+    assert answer.is_error is not told
+    assert told or "a run at work is of class T3" in answer.structured_content["message"]
+
+
+def test_long_reasons_do_not_keep_a_list_back(lab: Path) -> None:
+    commands: list[TaskCommand] = []
+    for number in range(50):
+        commands.append(CreateTask(task_id=f"{number}", objective="x", key=f"{number}"))
+        commands.append(CancelTask(task_id=f"{number}", reason="\N{GRINNING FACE}" * 500))
+    keep(lab, "operator", *commands)
+    assert Agent(lab, "operator").call("list_runs", {})["count"] == 50
+
+
+@pytest.mark.promise(77)
+@pytest.mark.parametrize("text", ["no lab file", None])
+def test_a_stop_request_waits_for_no_lab_file_and_no_class_of_data(
+    lab: Path, text: str | None
+) -> None:
+    secret = {"data_classification": "T3"}
+    keep(lab, "operator", CreateTask(task_id="1", objective="x", key="k", constraints=secret))
+    agent = Agent(lab, "operator")
+    if text is None:
+        lab.unlink()
+    else:
+        lab.write_text(text, "utf-8")
+    with pytest.raises(LabError, match="no house answers"):  # so it was asked
+        agent.call("request_stop", {"task_id": "1", "reason": "smoke"})
+
+
 @pytest.mark.parametrize(
-    "text", ["a\x1b[31mb\x1b[0m", "a\u202eb", "a\u200bb", "a\x00b", "\ufeffab"]
+    "text",
+    [
+        "a\x1b[31mb\x1b[0m",
+        *(f"a{each}b" for each in "\u202e\u200b\0\ufeff\xad\u3164\ufe0f\U000e0061\ud800"),
+    ],
 )
 def test_what_no_person_sees_is_not_told_to_a_model(text: str) -> None:
     assert plain({text: [text, 1, None]}) == {"ab": ["ab", 1, None]}
+
+
+def test_a_number_that_json_does_not_have_is_told_as_none() -> None:
+    assert plain([math.nan, math.inf, -math.inf, 1.5]) == [None, None, None, 1.5]
+
+
+def test_a_lack_of_the_extra_is_told_in_one_line(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "labharness.faces.mcp.server", raising=False)
+    for lacking in ("anyio", "mcp", "mcp_types"):
+        monkeypatch.setitem(sys.modules, lacking, None)
+    told = say("mcp", "--lab", lab, "--caller", "operator")
+    assert told.code == 64
+    assert "pip install 'labharness[agent]'" in told.err
 
 
 @given(st.recursive(st.text() | st.integers() | st.none(), lambda each: st.lists(each)))
@@ -198,6 +296,7 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
                 assert not found.is_error, found
                 return found.structured_content
 
+            assert (await call("submit_task", task=TASK))["outcome"] == "kept"
             checked = await call("check_plan", task=TASK)
             assert checked["outcome"] == "accepted"
             ids = {(await call("submit_task", task=TASK))["task_id"] for _ in range(20)}
@@ -207,7 +306,13 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
                     break
                 await anyio.sleep(0.2)
             ids.add((await call("submit_task", task=TASK))["task_id"])
+            refused = await call("submit_task", task={**TASK, "inputs": {}})
+            assert refused["outcome"] == "rejected"
+            assert "start_v" in refused["reason"]
             run = await call("get_run", task_id=task_id)
+            uri = run["answer"]["artifacts"][0]["uri"]
+            again = await call("check_plan", task={**TASK, "inputs": {"inputs_uri": uri}})
+            assert again["reason_code"] == "invalid_input", "of its own run, and no inputs"
             trend = await call("trend", task_id=task_id, channels=list(run["ranges"])[:1])
             task = await call("get_task", task_id=task_id)
             return ids, run, trend, task, await call("list_runs")
@@ -217,11 +322,12 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
     finally:
         say("down", "--lab", lab, "--stop")
         until(up.down)
-    assert len(ids) == listed["count"] == 1
+    assert len(ids) == 1
+    assert listed["count"] == 2
     assert run["record_holds"] is True
     assert run["answer"]["outputs"]["ideality"] > 1
     (points,) = [each["points"] for each in trend.values()]
     assert 0 < len(points) <= POINTS_MAX
     folder = up.runs / task["attempts"][0]["runId"]
     read = [each.split()[-1] for each in say("journal", "access", folder).out.splitlines()]
-    assert read == ["answer", "readings"]
+    assert read == ["answer", run["answer"]["artifacts"][0]["uri"], "readings"]
