@@ -16,6 +16,7 @@ BENCHMARKS = (
     "analyse.py",
     "service.py",
     "service_events.py",
+    "mcp_calls.py",
 )
 
 

@@ -45,6 +45,8 @@ ROOMS: Final = (
     "safety.guard",
     "journal",
     "faces.service",
+    "faces.dialogue",
+    "faces.mcp",
     "faces.cli",
 )
 """The rooms with rows, in the order in which their rows are listed."""

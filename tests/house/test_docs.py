@@ -90,7 +90,8 @@ def test_the_documents_stay_as_long_as_a_person_reads() -> None:
 
     assert lines(ROOT / "README.md") <= 130
     assert lines(ROOT / "CHANGELOG.md") <= 80
-    assert lines(*(ROOT / "docs").rglob("*.md")) <= 8_500, "what a program prints is made by pages"
+    pages = lines(*(ROOT / "docs").rglob("*.md"))
+    assert pages <= 8_560, "what a program prints is made by pages"  # 60: agents
 
 
 def test_readme_and_documents_say_what_a_software_layer_may_claim() -> None:
@@ -112,7 +113,7 @@ def test_the_reference_has_a_part_on_every_command_and_names_no_option_that_is_n
     text = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
     printed = command_line()
     commands = re.findall(r"^## ([a-z-]+)$", printed, re.MULTILINE)
-    assert len(commands) == 49  # labharness itself is the first
+    assert len(commands) == 51  # labharness itself is the first
     for command in commands:
         assert re.search(rf"^#+ .*\b{command}\b", f"# labharness\n{text}", re.MULTILINE), command
     options = set(re.findall(r"--[a-z0-9][a-z0-9-]+", text))

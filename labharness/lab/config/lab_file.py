@@ -78,6 +78,7 @@ class LabHead(Strict):
         inactivity_s: Longest time without a record of a run on the line that is not held; it is
             ended then, with the line made safe.
         attempts_max: Most attempts of one task, those included that an operator asks for.
+        model_class: Highest class of data that the model of an agent is given (ruling 50).
     """
 
     id: str = Field(pattern=LAB_ID)
@@ -94,6 +95,21 @@ class LabHead(Strict):
     ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)
     inactivity_s: StrictFloat = Field(default=900.0, ge=60, le=86_400)
     attempts_max: StrictInt = Field(default=10, ge=1, le=100)
+    model_class: Literal["T1", "T2"] = "T1"
+
+
+class ModelRow(Strict):
+    """The model that ``labharness ask`` asks.
+
+    Attributes:
+        url: Of an interface like OpenAI's, such as ``http://127.0.0.1:11434/v1``.
+        name: Of the model.
+        key_file: Path of the file with the key that the interface asks for.
+    """
+
+    url: str = Field(pattern=r"^https?://\S+$")
+    name: str = Field(min_length=1)
+    key_file: str | None = None
 
 
 class OperatorRow(Strict):
@@ -309,6 +325,7 @@ class LabFile(Strict):
         capability: The capabilities on offer, by name, with the settings of each.
         retention: How long runs are kept.
         data: The key for confidential data; without it none are taken.
+        model: The model that is asked in words.
     """
 
     lab: LabHead
@@ -321,6 +338,7 @@ class LabFile(Strict):
     alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
     retention: RetentionTable = Field(default_factory=RetentionTable)
     data: DataTable | None = None
+    model: ModelRow | None = None
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

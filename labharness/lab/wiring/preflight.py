@@ -339,16 +339,21 @@ class Forecast:
     unknown: str
 
 
-def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
+def forecast(plan: LabPlan, payload: TaskSubmit, runs: Path = Path("runs")) -> Forecast | Rejected:
     """Return the forecast of a task, or the reason that it would be rejected.
 
     A task that needs no line is not flown: it takes as long as its plan says.
+
+    Args:
+        plan: The lab's files.
+        payload: The submission.
+        runs: The folders of the runs, whose artifacts it may name.
 
     Raises:
         BadLabFile: The lab has no simulated plant to fly on.
         LatchUnreadable: The line counts as latched.
     """
-    found = referred(plan, payload, Path("runs").absolute())
+    found = referred(plan, payload, runs.absolute())
     if isinstance(found, Rejected):
         return found
     payload = found

@@ -120,7 +120,7 @@ def _flat(tables: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[
         yield from _flat(deeper, f"{before}{name}.")
 
 
-READERS = {"administrators", "developers"}
+READERS = {"administrators", "agents", "developers"}
 """Who may be told in English alone, said in the table by ``for``."""
 
 

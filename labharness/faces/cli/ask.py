@@ -1,0 +1,72 @@
+"""``labharness ask``: a dialogue with a model about a lab, shown as it goes on."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from labharness.core.clock import Chance
+from labharness.core.files.named import open_named
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking, say, warn
+from labharness.lab import LabPlan
+
+if TYPE_CHECKING:
+    from labharness.faces.dialogue.asking import Model
+
+KEY_BYTES_MAX: Final = 4_096
+
+
+def _model(chosen: argparse.Namespace, plan: LabPlan) -> "Model":
+    """Return the model that was chosen, or else that of the lab file.
+
+    Raises:
+        BadUse: There is none.
+    """
+    if chosen.model == "scripted":
+        from labharness.faces.model.scripted import GROWTH, Scripted
+
+        return Scripted(GROWTH)
+    row = plan.file.model
+    if row is None:
+        raise BadUse("ask.no_model", path=str(plan.path))
+    from labharness.faces.model.openai_compatible import OpenAiCompatible
+
+    key = "none"
+    if row.key_file is not None:
+        with looking(path := plan.path.parent / row.key_file), open_named(path) as file:
+            key = file.read(KEY_BYTES_MAX).decode().strip()
+    return OpenAiCompatible(row.url, row.name, key)
+
+
+def ask(chosen: argparse.Namespace) -> int:
+    """Take one input, or go on with a dialogue that was broken off; show the answer."""
+    from labharness.faces.dialogue.asking import Dialogue
+    from labharness.faces.dialogue.tools import Agent
+    from labharness.protocols.mcp_cp.messages import McpMessage
+
+    def told(message: McpMessage) -> None:
+        if message.type == "MODEL_RESPONSE":
+            for each in message.content.tool_calls:
+                complain(Text("ask.calls", name=each.name))
+        elif message.type == "TOOL_CALL_RESPONSE":
+            for each in message.content.results:
+                if each.error is not None:
+                    complain(Text("ask.refused", why=each.error.message))
+
+    plan = chosen_lab(chosen.lab)
+    if chosen.words is None and chosen.context is None:
+        raise BadUse("ask.nothing")
+    context_id = chosen.context or Chance(None).uuid4()
+    agent = Agent(plan.path, chosen.caller)
+    dialogue = Dialogue(agent, _model(chosen, plan), context_id, told=told)
+    complain(Text("ask.context", context_id=context_id))
+    if chosen.words is not None:
+        dialogue.say(chosen.words)
+    bound = dialogue.go_on()
+    last = next(each for each in reversed(dialogue.messages) if each.type == "MODEL_RESPONSE")
+    say(last.content.text)
+    if dialogue.claims:
+        warn(Text("ask.claims", numbers=", ".join(dialogue.claims)))
+    if bound:
+        warn(bound)
+    return EXIT_FAILED if bound or last.content.finish_reason != "STOP" else EXIT_COMPLETED

@@ -1,0 +1,1 @@
+"""A lab for agents that speak the Model Context Protocol."""

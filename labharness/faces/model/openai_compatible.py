@@ -1,0 +1,115 @@
+"""A model behind an interface like OpenAI's; pydantic-ai carries one request, and no loop."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from openai import AsyncOpenAI
+from pydantic_ai import direct
+from pydantic_ai.exceptions import AgentRunError, UserError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from labharness.core.vocabulary.texts import Text
+from labharness.faces.dialogue.tools import TOOLS
+from labharness.protocols.mcp_cp.messages import McpMessage, Usage
+from labharness.protocols.mcp_cp.messages import ModelResponse as Answer
+from labharness.work.dialogue.course import response_of
+
+ANSWER_S_MAX: Final = 120.0
+"""Longest wait (s) for one answer of a model; it is not asked again."""
+
+ANSWER_TOKENS_MAX: Final = 8_192
+
+
+class OpenAiCompatible:
+    """A model by its address.
+
+    Args:
+        url: Of the interface, such as ``http://127.0.0.1:11434/v1``.
+        name: Of the model.
+        key: That the interface asks for.
+    """
+
+    def __init__(self, url: str, name: str, key: str) -> None:
+        self._url, self._name, self._key = url, name, key
+        tools = [
+            ToolDefinition(
+                name=each.name, description=each.told, parameters_json_schema=each.schema
+            )
+            for each in TOOLS.values()
+        ]
+        self._asked = ModelRequestParameters(function_tools=tools)
+
+    def answer(self, prompt: str, messages: Sequence[McpMessage], number: int) -> Answer:
+        """Return its answer; one that fails is an answer too, with the finish reason ERROR."""
+        try:
+            found = asyncio.run(self._respond(prompt, messages))
+        except (AgentRunError, UserError, OSError, TimeoutError) as why:
+            text = Text("model.silent", why=type(why).__name__)
+            return response_of(str(text), (), "error", None, number)
+        calls = [
+            (each.tool_name, each.args_as_json_str())
+            for each in found.parts
+            if isinstance(each, ToolCallPart)
+        ]
+        said = "\n".join(each.content for each in found.parts if isinstance(each, TextPart))
+        taken = found.usage
+        usage = Usage(taken.input_tokens, taken.output_tokens, taken.total_tokens)
+        return response_of(said, calls, found.finish_reason or "stop", usage, number)
+
+    async def _respond(self, prompt: str, messages: Sequence[McpMessage]) -> ModelResponse:
+        settings = ModelSettings(max_tokens=ANSWER_TOKENS_MAX)
+        async with (
+            asyncio.timeout(ANSWER_S_MAX),
+            AsyncOpenAI(base_url=self._url, api_key=self._key, max_retries=0) as client,
+        ):
+            return await direct.model_request(
+                OpenAIChatModel(self._name, provider=OpenAIProvider(openai_client=client)),
+                _projected(prompt, messages),
+                model_settings=settings,
+                model_request_parameters=self._asked,
+            )
+
+
+def _projected(prompt: str, messages: Sequence[McpMessage]) -> list[ModelMessage]:
+    """Return a dialogue as the library takes it; results are data within JSON."""
+    found: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(content=prompt)])]
+    names: dict[str, str] = {}
+    for each in messages:
+        content: Any = each.content
+        if each.type == "USER_INPUT":
+            found.append(ModelRequest(parts=[UserPromptPart(content=content.text)]))
+        elif each.type == "MODEL_RESPONSE":
+            names |= {call.call_id: call.name for call in content.tool_calls}
+            calls = [
+                ToolCallPart(call.name, json.dumps(call.parameters), call.call_id)
+                for call in content.tool_calls
+            ]
+            found.append(ModelResponse(parts=[TextPart(content=content.text), *calls]))
+        elif each.type == "TOOL_CALL_RESPONSE":
+            parts = [
+                ToolReturnPart(names[result.call_id], _told(result), result.call_id)
+                for result in content.results
+            ]
+            found.append(ModelRequest(parts=parts))
+    return found
+
+
+def _told(result: Any) -> str:  # noqa: ANN401
+    body = result.result if result.error is None else {"error": result.error.message}
+    return json.dumps(body, ensure_ascii=False)

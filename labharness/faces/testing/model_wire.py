@@ -1,0 +1,70 @@
+"""A model that is a Python function, over the wire of OpenAI's interface (chat completions)."""
+
+import itertools
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+Turn = Mapping[str, Any]
+"""``text``, ``tools`` (names with arguments as text), ``finish``; or ``status``, or ``html``."""
+
+
+@contextmanager
+def model_at_port(script: Callable[[dict[str, Any]], Turn]) -> Iterator[str]:
+    """Serve a model on a free port of this machine; yield its address.
+
+    Args:
+        script: Returns its turn for the body of a request.
+    """
+    ids = itertools.count()
+
+    async def chat(request: Request) -> Response:
+        body = await request.json()
+        turn = script(body)
+        if "status" in turn:
+            return JSONResponse({"error": {"message": "scripted"}}, turn["status"])
+        if "html" in turn:
+            return HTMLResponse(turn["html"])
+        tools = [
+            {
+                "id": f"call_{next(ids)}",
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
+            for name, arguments in turn.get("tools", ())
+        ]
+        message = {"role": "assistant", "content": turn.get("text", "")}
+        finish = turn.get("finish") or ("tool_calls" if tools else "stop")
+        more = {"tool_calls": tools} if tools else {}
+        choice = {"index": 0, "message": message | more, "finish_reason": finish}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        head = {"id": f"chat-{next(ids)}", "created": 0, "model": body["model"]}
+        return JSONResponse(
+            {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
+        )
+
+    app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def said_in(body: Mapping[str, Any]) -> str:
+    """Return everything that a request tells a model, as text."""
+    return json.dumps(body, ensure_ascii=False)

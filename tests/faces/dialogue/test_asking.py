@@ -1,0 +1,255 @@
+"""A dialogue with a model: over the real wire, after a kill at any byte, and against liars."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from commands import ROOT, edited_lab, say, start
+from labharness.faces.dialogue.asking import Dialogue
+from labharness.faces.dialogue.tools import TOOLS, NotForAgent
+from labharness.faces.model.openai_compatible import OpenAiCompatible
+from labharness.faces.model.scripted import BadScript, Scripted
+from labharness.faces.testing.model_wire import model_at_port, said_in
+from labharness.protocols.mcp_cp.errors import NotMcpCp
+from labharness.work.dialogue.course import Bounds
+from up_lab import Up, until
+
+TASK = '{"task_id": "t-1"}'
+SCRIPT = [
+    {"text": "I look.", "calls": [{"name": "list_runs", "parameters": {}}]},
+    {
+        "text": "I submit.",
+        "calls": [
+            {"name": "submit_task", "parameters": {"task": {"n": 1}}},
+            {"name": "get_task", "parameters": {"task_id": "t-1"}},
+            {"name": "set", "parameters": {"value": 5}},
+        ],
+    },
+    {"text": "Task ${submit_task.task_id}: ${get_task.status}.", "calls": []},
+]
+
+
+class Lab:
+    """An agent at a lab in memory: what was submitted is a task once."""
+
+    caller_id = "ana"
+
+    def __init__(self, folder: Path) -> None:
+        self.plan = SimpleNamespace(state_dir=folder)
+        self.tasks: set[str] = set()
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if name not in TOOLS:
+            raise NotForAgent("agent.unknown_tool", name=name, known="")
+        if name == "submit_task":
+            self.tasks.add(json.dumps(arguments))
+        return {"task_id": "t-1", "status": "completed"}
+
+    def refusal(self, code: str, why: str) -> dict[str, str]:
+        return {"code": code, "message": why}
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps(SCRIPT), "utf-8")
+    return path
+
+
+def dialogue(folder: Path, model: Any, bounds: Bounds | None = None) -> tuple[Dialogue, Lab]:
+    lab: Any = Lab(folder)
+    return Dialogue(lab, model, "c-1", bounds or Bounds()), lab
+
+
+class Counting:
+    """A model that counts how often it is asked."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.asked = model, 0
+
+    def answer(self, *asked: Any) -> Any:
+        self.asked += 1
+        return self.model.answer(*asked)
+
+
+@pytest.mark.promise(78)
+def test_a_dialogue_that_is_killed_at_any_byte_goes_on_with_one_task_and_no_result_lost(
+    tmp_path: Path, script: Path
+) -> None:
+    whole, lab = dialogue(tmp_path / "whole", Scripted(script))
+    whole.say("grow")
+    assert whole.go_on() == ""
+    assert whole.messages[-1].content.text == "Task t-1: completed."
+    kinds = [each.type for each in whole.messages]
+    assert kinds.count("TOOL_CALL_RESPONSE") == 4
+    data = (tmp_path / "whole" / "dialogues" / "c-1.jsonl").read_bytes()
+    after_input = data.index(b"\n") + 1
+    ends = [at + 1 for at, each in enumerate(data) if each == ord("\n")]
+    for cut in {*range(after_input, len(data), 97), *ends, *(end - 1 for end in ends[1:])}:
+        folder = tmp_path / f"cut-{cut}"
+        (folder / "dialogues").mkdir(parents=True)
+        (folder / "dialogues" / "c-1.jsonl").write_bytes(data[:cut])
+        model = Counting(Scripted(script))
+        again, lab = dialogue(folder, model)
+        left = kinds[len(again.messages) :].count("MODEL_RESPONSE")
+        lab.tasks |= {json.dumps({"task": {"n": 1}})} if b"submit_task" in data[:cut] else set()
+        assert again.go_on() == ""
+        assert [each.type for each in again.messages] == kinds, cut
+        assert model.asked == left, cut
+        assert len(lab.tasks) == 1, cut
+
+
+def test_a_damaged_dialogue_is_not_taken_up(tmp_path: Path, script: Path) -> None:
+    whole, _ = dialogue(tmp_path, Scripted(script))
+    whole.say("grow")
+    path = tmp_path / "dialogues" / "c-1.jsonl"
+    path.write_bytes(b"{}\n" + path.read_bytes())
+    with pytest.raises(NotMcpCp, match="line 1"):
+        dialogue(tmp_path, Scripted(script))
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1]", '[{"text": "x"}]', "no json"])
+def test_a_file_that_is_no_list_of_answers_is_one_plain_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(BadScript, match="list of answers"):
+        Scripted(path)
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[[Any], OpenAiCompatible]]:
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def at(turns: Any) -> OpenAiCompatible:
+            url = stack.enter_context(model_at_port(turns))
+            return OpenAiCompatible(url, "m", "none")
+
+        yield at
+
+
+def test_over_the_wire_all_calls_of_an_answer_are_carried_out_and_one_is_malformed(
+    tmp_path: Path, served: Callable[[Any], OpenAiCompatible]
+) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def turns(body: dict[str, Any]) -> dict[str, Any]:
+        bodies.append(body)
+        if len(bodies) == 1:
+            calls = [
+                ("list_runs", "{}"),
+                ("list_runs", "{not json"),
+                ("get_task", '{"task_id": "t-1"}'),
+            ]
+            return {"text": "I look", "tools": calls}
+        return {"text": "It is completed."}
+
+    talk, _ = dialogue(tmp_path, served(turns))
+    talk.say("what runs?")
+    assert talk.go_on() == ""
+    results = [
+        each.content.results[0] for each in talk.messages if each.type == "TOOL_CALL_RESPONSE"
+    ]
+    assert len({each.call_id for each in results}) == len(results) == 3
+    assert talk.messages[-1].content.text == "It is completed."
+    assert talk.messages[-1].content.usage.total_tokens == 2
+    assert {each["function"]["name"] for each in bodies[0]["tools"]} == set(TOOLS)
+    roles = [each["role"] for each in bodies[1]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "tool", "tool"]
+    assert "t-1" in said_in(bodies[1])
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"status": 429},
+        {"status": 500},
+        {"html": "<html>login</html>"},
+        {"text": "half an ans", "finish": "length"},
+    ],
+)
+def test_a_model_that_fails_ends_in_one_sentence_and_the_dialogue_can_go_on(
+    tmp_path: Path, served: Callable[[Any], OpenAiCompatible], turn: dict[str, Any]
+) -> None:
+    turns = [turn] * 9
+
+    def answers(body: dict[str, Any]) -> dict[str, Any]:
+        return turns.pop(0)
+
+    talk, _ = dialogue(tmp_path, served(answers))
+    talk.say("what runs?")
+    assert talk.go_on() == ""
+    last = talk.messages[-1].content
+    assert last.finish_reason == ("LENGTH" if "finish" in turn else "ERROR")
+    assert "\n" not in last.text
+    assert "Traceback" not in last.text
+    assert len(turns) >= 6, "it is not asked for ever"
+    turns[:] = [{"text": "Nothing runs."}]
+    talk.say("and now?")
+    assert talk.go_on() == ""
+    assert talk.messages[-1].content.text == "Nothing runs."
+
+
+@pytest.mark.promise(78)
+def test_a_model_that_never_stops_is_stopped(
+    tmp_path: Path, served: Callable[[Any], OpenAiCompatible]
+) -> None:
+    talk, _ = dialogue(
+        tmp_path, served(lambda body: {"tools": [("list_runs", "{}")] * 5}), Bounds(answers=4)
+    )
+    talk.say("loop")
+    assert "4 answers" in talk.go_on()
+    assert [each.type for each in talk.messages].count("MODEL_RESPONSE") == 4
+
+
+LIES = {
+    "a number": ({"text": "The film is 0.98 sure."}, ("0.98",)),
+    "a temperature": ({"text": "Done, verified at 751.5 degC."}, ("751.5",)),
+    "no number": ({"text": "It is done."}, ()),
+}
+
+
+@pytest.mark.promise(78)
+@pytest.mark.parametrize("case", LIES)
+def test_what_a_liar_claims_is_shown_apart(
+    tmp_path: Path, served: Callable[[Any], OpenAiCompatible], case: str
+) -> None:
+    turn, claims = LIES[case]
+    talk, _ = dialogue(tmp_path, served(lambda body: turn))
+    talk.say("how sure?")
+    talk.go_on()
+    assert talk.claims == claims
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(300)
+def test_a_sentence_becomes_a_growth_once_another_person_agrees(tmp_path: Path) -> None:
+    lab = edited_lab(tmp_path, "[lab]\n", "[lab]\n")  # the standing approval is of another file
+    up = Up(lab, tmp_path / "runs")
+    words = "grow a monolayer of MoS2 and tell me how sure you are"
+    who = ("--lab", lab, "--caller", "harness-alpha-001")
+    try:
+        asking = start("ask", words, *who, "--model", "scripted")
+        until(lambda: "nothing waits" not in say("approvals", "list", "--lab", lab).out)
+        request = say("approvals", "list", "--lab", lab).out.split()[0]
+        signed = ("--name", "Ana", "--reason", "a simulated growth")
+        assert say("approvals", "approve", request, "--lab", lab, *signed).code == 0
+        out, err = asking.communicate(timeout=200)
+    finally:
+        say("down", "--lab", lab, "--stop")
+        until(up.down)
+    assert asking.returncode == 0, err
+    assert out.startswith("The growth is completed. Layers: 1, with a confidence of 0.")
+    assert "no tool has returned" not in err
+
+
+def test_without_a_model_or_words_it_says_what_to_do(tmp_path: Path) -> None:
+    lab = ROOT / "tests" / "short_line.toml"
+    who = ("--lab", lab, "--caller", "harness-alpha-001")
+    assert "has no table [model]" in say("ask", "x", *who).err
+    assert "--context" in say("ask", *who).err

@@ -1,0 +1,130 @@
+"""The course of a dialogue: whatever a model answers, it ends, and a call is carried out once."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labharness.core.clock import utc_text
+from labharness.protocols.mcp_cp.codec import encode
+from labharness.protocols.mcp_cp.messages import McpMessage, Sender, ToolCallResponse, UserInput
+from labharness.protocols.mcp_cp.tools import ToolResult
+from labharness.work.dialogue.course import (
+    AskModel,
+    Bounds,
+    Ended,
+    RunCalls,
+    next_step,
+    response_of,
+    results_of,
+    unheard,
+)
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+BOUNDS = Bounds(answers=5, calls=8, tokens=100, size_bytes=5_000, wall_s=60.0)
+
+
+def message(number: int, kind: str, content: Any, at_s: float = 0.0) -> McpMessage:
+    at = utc_text(T0 + timedelta(seconds=at_s))
+    return McpMessage(f"m{number}", "c", at, kind, Sender("x", "SYSTEM"), content)
+
+
+RAW = st.tuples(
+    st.text(max_size=5), st.sampled_from(["{}", "", "{bad", "[1]", '{"a": NaN}', '{"a": 1}'])
+)
+ANSWERS = st.tuples(
+    st.lists(RAW, max_size=4), st.sampled_from(["stop", "tool_call", "length", "content_filter"])
+)
+
+
+@pytest.mark.promise(78)
+@given(st.lists(ANSWERS, max_size=9))
+def test_every_dialogue_ends_within_its_bounds_and_each_call_is_carried_out_once(
+    answers: Sequence[Any],
+) -> None:
+    said = [message(0, "USER_INPUT", UserInput("grow"))]
+    asked, ran = iter(answers), []
+    for _ in range(100):
+        step = next_step(said, BOUNDS, T0)
+        if isinstance(step, Ended):
+            break
+        if isinstance(step, RunCalls):
+            (first, *_) = step.calls  # a kill may come after each
+            ran.append(first.call_id)
+            result = ToolResult(call_id=first.call_id, status="SUCCESS", execution_time=1.0)
+            said.append(message(len(said), "TOOL_CALL_RESPONSE", ToolCallResponse((result,))))
+            continue
+        calls, finish = next(asked, ([], "stop"))
+        answer = response_of("t", calls, finish, None, len(said))
+        said.append(message(len(said), "MODEL_RESPONSE", answer))
+        encode(said[-1])
+    assert isinstance(step, Ended)
+    assert len(ran) == len(set(ran)) <= BOUNDS.calls + 4
+    assert sum(each.type == "MODEL_RESPONSE" for each in said) <= BOUNDS.answers
+    if not step.bound:
+        assert said[-1].content.finish_reason != "TOOL_CALLS"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "what"),
+    [
+        (replace(BOUNDS, answers=1), "answers"),
+        (replace(BOUNDS, calls=1), "calls"),
+        (replace(BOUNDS, tokens=1), "tokens"),
+        (replace(BOUNDS, size_bytes=10), "bytes"),
+        (replace(BOUNDS, wall_s=1.0), "seconds"),
+    ],
+)
+def test_each_bound_ends_a_dialogue_and_is_named(bounds: Bounds, what: str) -> None:
+    from labharness.protocols.mcp_cp.messages import Usage
+
+    answer = response_of("t", [("list_runs", "{}")], "tool_call", Usage(1, 1, 2), 1)
+    said = [message(0, "USER_INPUT", UserInput("grow")), message(1, "MODEL_RESPONSE", answer)]
+    assert isinstance(next_step(said, BOUNDS, T0), RunCalls)
+    step = next_step(said, bounds, T0 + timedelta(seconds=2))
+    assert isinstance(step, Ended)
+    assert what in step.bound
+    later = [*said, message(2, "USER_INPUT", UserInput("go on"), 2.0)]
+    assert next_step(later, bounds, T0 + timedelta(seconds=2)) == (
+        AskModel() if what != "bytes" else Ended(step.bound and next_bound(later, bounds))
+    )
+
+
+def next_bound(said: list[McpMessage], bounds: Bounds) -> str:
+    step = next_step(said, bounds, T0 + timedelta(seconds=2))
+    assert isinstance(step, Ended)
+    return step.bound
+
+
+def test_nothing_was_asked_where_nobody_said_anything() -> None:
+    assert next_step([], BOUNDS, T0) == Ended()
+    assert list(results_of([])) == []
+
+
+@pytest.mark.promise(78)
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("One layer at 750.0 degC, confidence 0.97", ()),
+        ("One layer at 750 degC, confidence 0.971", ()),
+        ("confidence 0.99", ("0.99",)),
+        ("done: 3 layers of MoS2", ()),
+        ("You asked for 20 minutes, it took 1234.5 s", ("1234.5",)),
+        ("-12.5 and 1e6", ("-12.5", "1e6")),
+        ("the film has 97 %", ("97",)),
+    ],
+)
+def test_numbers_that_no_tool_returned_are_marked(text: str, marked: tuple[str, ...]) -> None:
+    held = {"a": [{"t": 750.04, "deep": "0.97 of 1"}], "confidence": 0.9707408, "ok": True}
+    result = ToolResult(call_id="c", status="SUCCESS", result=held, execution_time=1.0)
+    said = [
+        message(0, "USER_INPUT", UserInput("20 minutes")),
+        message(1, "TOOL_CALL_RESPONSE", ToolCallResponse((result,))),
+    ]
+    assert unheard(text, said) == marked
+    assert json.loads(encode(said[1]))["content"]["results"][0]["callId"] == "c"
