@@ -29,11 +29,11 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "faces": 11065,  # plan --draw
     "instruments": 3025,
     "journal": 1575,
-    "lab": 9330,  # the plan of a task without its flight
+    "lab": 9350,  # the plan of a task without its flight; each way of a set is flown
     "line": 2680,
-    "protocols": 2170,  # MCP-CP, and what a history and an error must not keep or tell
+    "protocols": 2220,  # MCP-CP, what a history must not keep, and the branches of a condition
     "safety": 4460,
-    "work": 10990,  # any set of instructions: modes, conditions, recovery, bounded loops, drawings
+    "work": 11210,  # any set of instructions, read, drawn, and carried out as a task of its own
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14
