@@ -1,8 +1,7 @@
 """Branches of a set: each way that it may go is a set to be flown.
 
 Results decide in conditions. Each comparison of a result is taken for true and for false, so that
-no way is left out; two that say the opposite of each other are one. What follows a failure is flown
-by no way of these.
+no way is left out; two that say the opposite of each other are one. No way has a failure in it.
 """
 
 import itertools
