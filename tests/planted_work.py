@@ -68,8 +68,8 @@ BUGS = (
     ),
     PlantedBug(
         "command to an instrument that the token does not cover",
-        "labharness.work.desk.operations:LineOperations.perform",
-        "self.unweighed(command) or self.session.beyond(owner_of(command.channel))",
+        "labharness.work.desk.operations:LineOperations._uncovered",
+        "self.unweighed(command) or beyond",
         "self.unweighed(command)",
         "test_an_operation_that_the_token_does_not_cover_never_reaches_the_line",
     ),

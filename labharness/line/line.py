@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from labharness.core.clock import Clock
-from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary import Cause, Command, Refused
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link import Link
@@ -309,6 +309,11 @@ class Line:
         if track is None or not track.fresh(self._loop.time()) or unsound:
             return float("nan")
         return track.value
+
+    def refusal(self, command: Command) -> str:
+        """Return why a command would be refused now; ``""`` if it would not. Nothing is sent."""
+        verdict = self._gate.judge(command)
+        return verdict.reason if isinstance(verdict, Refused) else ""
 
     def volumes_purged(self, contaminant: str) -> float:
         """Tube volumes of measured inert flow since a contaminant was last in the tube."""

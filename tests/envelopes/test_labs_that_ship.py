@@ -10,8 +10,11 @@ from commands import ROOT, say
 
 LABS = ROOT / "envelopes" / "labharness_envelopes" / "labs"
 LINES = LABS.parent / "lines"
-LINES_MAX = 90
-"""Of a lab's own files: its envelope, its faults file, and all that stands in its folder."""
+LINES_MAX = 108
+"""Of a lab's own files: its envelope, its faults file, and all that stands in its folder.
+
+A second capability takes a second standing approval.
+"""
 
 SMALL = {"annealing_furnace": "annealing.json", "iv_bench": "iv-curve.json"}
 

@@ -29,11 +29,11 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "faces": 11960,  # plan --draw; tools of agents, MCP, dialogues with a model
     "instruments": 3025,
     "journal": 1575,
-    "lab": 9335,  # the plan of a task without its flight
+    "lab": 9370,  # the plan of a task without its flight; each way of a set is flown
     "line": 2680,
-    "protocols": 2170,  # MCP-CP, and what a history and an error must not keep or tell
+    "protocols": 2220,  # MCP-CP, what a history must not keep, and the branches of a condition
     "safety": 4460,
-    "work": 11370,  # sets of instructions: modes, conditions, recovery, loops; intents; dialogues
+    "work": 11630,  # sets of instructions, drawn and carried out as a task; intents; dialogues
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14

@@ -34,7 +34,8 @@ def coarse_polls(lab: LabPlan, instructions: InstructionSet) -> tuple[LabPlan, f
     commands = [
         command
         for each in instructions.instructions
-        for command in stated_commands(each.action, each.parameters)
+        for action, asked in each.ways()
+        for command in stated_commands(action, asked)
     ]
     watchdogs_s = _watchdogs_s(lab, commands)
     are_set = {owner_of(command.channel) for command in commands}

@@ -14,7 +14,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,6 +46,7 @@ from labharness.work.plan import (
     PHYSICAL_VERBS,
     Executor,
     Instruction,
+    InstructionKind,
     InstructionSet,
     PredictedStep,
     PredictedViolation,
@@ -57,10 +58,15 @@ from labharness.work.plan import (
     StepRecord,
     Verb,
 )
+from labharness.work.plan.actions import ActionSchema
+from labharness.work.plan.branches import FLIGHTS_MAX, unflown, ways_of
+from labharness.work.plan.prediction import joined
+from labharness.work.plan.set_runner import SetRunner
 
 TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
 EXPECT = "expect"
 SETS_NOTHING = frozenset({"rate_of_rise"})
+ANYTHING = ActionSchema(InstructionKind.QUERY, {})
 
 
 def flights(
@@ -100,13 +106,19 @@ def _from_file(
 def predict(
     lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
 ) -> Prediction:
-    """Run a plan on the nominal plant of a lab.
+    """Run a plan on the nominal plant of a lab; of a set each way that it may go, up to a bound.
 
     Args:
         lab: The lab's files; a lab without a simulated plant cannot be predicted.
         instructions: The plan.
         readings: The line's read-back state, from which the plant begins.
     """
+    ways = islice(ways_of(instructions), FLIGHTS_MAX)
+    flown = [_flown(lab, each, readings) for each in ways]
+    return joined(flown, unflown(instructions, flown))
+
+
+def _flown(lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
     coarse, tick_s, look_s = coarse_polls(lab, instructions)
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
         nominal = replace(coarse, state_dir=Path(folder))
@@ -161,9 +173,14 @@ class _Flight:
             if channel.partition(".")[2] in PROCESS_CHANNELS and channel in watched
         }
         self._points = {channel: [] for channel in units}
-        steps = InstructionSet(tuple(map(_physical, self.instructions.instructions)))
-        verbs = {each.action: self._verb(each.action) for each in steps.instructions}
-        executor = Executor(steps, self, verbs)
+        plan = self.instructions
+        steps = replace(plan, instructions=tuple(map(_physical, plan.instructions)))
+        verbs = {action: self._verb(action) for action in (EXPECT, *PHYSICAL_VERBS)}
+        executor: Executor | SetRunner
+        if steps.is_plain():
+            executor = Executor(steps, self, verbs)
+        else:  # its parameters are filled in already
+            executor = SetRunner(steps, self, verbs, dict.fromkeys(verbs, ANYTHING))
         violation = None
         try:
             await line.open()
@@ -207,6 +224,10 @@ class _Flight:
         self._line.check()
         return outcome
 
+    async def refusals(self, commands: Sequence[Command]) -> tuple[str, ...]:
+        """Judge commands as if each were the first; return why it is refused, or ``""``."""
+        return tuple(map(self._line.refusal, commands))
+
     async def query(
         self, instrument: str, name: str, about: Mapping[str, object] | None = None
     ) -> object:
@@ -230,7 +251,8 @@ class _Flight:
     # ---- inside
 
     def _verb(self, action: str) -> Verb:
-        verb = self._expect if action == EXPECT else PHYSICAL_VERBS[action]
+        expects = action == EXPECT or action in SETS_NOTHING
+        verb = self._expect if expects else PHYSICAL_VERBS[action]
 
         async def watched(step: RunningStep) -> Mapping[str, object]:
             result = await verb(step)
@@ -264,7 +286,7 @@ class _Flight:
         at_s = self.loop.time() - self._start_s
         for channel, points in self._points.items():
             value = self._line.latest(channel)
-            if value == value:
+            if value == value and (not points or points[-1][0] < at_s):
                 points.append((at_s, value))
 
     def _step(self, record: StepRecord) -> PredictedStep:
@@ -280,7 +302,7 @@ class _Flight:
             stays=stays,
         )
 
-    def _violation(self, executor: Executor, why: Exception) -> PredictedViolation:
+    def _violation(self, executor: Executor | SetRunner, why: Exception) -> PredictedViolation:
         failed = [r for r in executor.records() if r.status in (Status.FAILED, Status.TIMEOUT)]
         where = failed[0].instruction if failed else None
         trip = why.trip if isinstance(why, Tripped) else None

@@ -5,6 +5,8 @@ an unknown path and two values that cannot be compared are never false (ruling 3
 it and the few lines below evaluate it; it never becomes Python.
 """
 
+import itertools
+import json
 import math
 import operator
 from collections.abc import Iterator, Mapping
@@ -69,6 +71,11 @@ TEXT: /'([^']|'')*'/
 NUMBER: /[+-]?\d+(\.\d+)?([eE][+-]?\d+)?/
 %ignore /\s+/
 """
+_JOINTS: Final = {"negation": "NOT ", "both": " AND ", "either": " OR "}
+_DENIED: Final = {"!=": "==", ">=": "<", ">": "<="}
+"""Signs that say the opposite of others: the same comparison decides both."""
+
+_FAILED: Final = ("FAILED", "TIMEOUT")
 _EQUALITY: Final = {"==": operator.eq, "!=": operator.ne}
 _SIGNS: Final = _EQUALITY | {
     ">": operator.gt,
@@ -112,6 +119,19 @@ class Condition:
     def asked_status(self) -> frozenset[str]:
         """Return the ids of those whose status it speaks of."""
         return frozenset(path[1] for path in self.paths if _is_status(path))
+
+    def decisions(self) -> frozenset[str]:
+        """Return each part that a result decides, as it is written."""
+        leaves = (each for each in _leaves(self._root) if not all(map(_is_status, _paths(each))))
+        return frozenset(_decision(each)[0] for each in leaves)
+
+    def decided(self, truths: Mapping[str, bool]) -> str:
+        """Return it with the truth of such parts in their place; it asks for the same status."""
+        return _written(self._root, truths)
+
+    def may_follow_a_failure(self) -> bool:
+        """Return whether it may be true after the failure of one whose status it speaks of."""
+        return any(_may_be(self._root, each)[0] for each in self.asked_status())
 
     def holds(self, context: Mapping[str, Any]) -> bool:
         """Return whether it is true of a context, a JSON object in which its paths begin.
@@ -228,6 +248,53 @@ def _check_call(name: str, count: int) -> None:
         known = [*_TAKES, *_added()]
         shown, meant = name[:SHOWN_MAX], did_you_mean(name[:SHOWN_MAX], known)
         raise BadCondition("condition.no_function", name=shown, known=known, meant=meant)
+
+
+def _leaves(part: _Part) -> Iterator[_Part]:
+    """Return the parts that NOT, AND and OR join."""
+    if part.kind not in _JOINTS:
+        yield part
+        return
+    for each in part.parts:
+        yield from _leaves(each)
+
+
+def _decision(leaf: _Part) -> tuple[str, bool]:
+    """Return what decides a part, and whether the part says so or the opposite."""
+    denied = _DENIED.get(leaf.of) if leaf.kind == "comparison" else None
+    return _written(leaf if denied is None else leaf._replace(of=denied), {}), denied is None
+
+
+def _written(part: _Part, truths: Mapping[str, bool]) -> str:
+    if truths and part.kind not in _JOINTS:
+        name, says = _decision(part)
+        if name in truths:
+            return "true" if truths[name] is says else "false"
+    below = [_written(each, truths) for each in part.parts]
+    if part.kind == "negation":
+        return f"NOT {below[0]}"
+    if below and part.kind != "call":
+        return f"({_JOINTS.get(part.kind, f' {part.of} ').join(below)})"
+    if part.kind == "call":
+        return f"{part.of}({', '.join(below)})"
+    if part.kind == "path":
+        return ".".join((ROOTS[0], *part.of[1:]) if part.of[0] in ROOTS else part.of)
+    text = part.of.replace("'", "''") if isinstance(part.of, str) else None
+    return json.dumps(part.of) if text is None else f"'{text}'"
+
+
+def _may_be(part: _Part, failed: str) -> tuple[bool, bool]:
+    """Return whether a part may be true, and false, after the failure of one; all else is open."""
+    if part.kind in _JOINTS:
+        true, false = zip(*(_may_be(each, failed) for each in part.parts), strict=True)
+        if part.kind == "negation":
+            return false[0], true[0]
+        return (all(true), any(false)) if part.kind == "both" else (any(true), all(false))
+    for path, said in itertools.permutations(part.parts, 2) if part.of in _EQUALITY else ():
+        if said.kind == "literal" and path.kind == "path" and _is_status(path.of):
+            found = {_EQUALITY[part.of](status, said.of) for status in _FAILED}
+            return (True in found, False in found) if path.of[1] == failed else (True, True)
+    return True, True
 
 
 class _Evaluation:

@@ -16,6 +16,7 @@ from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.protocols.hcp.terms import DataClass
 from labharness.work.admission.declaration import Declaration
 from labharness.work.plan import InstructionSet, StepRecord, Verb
+from labharness.work.plan.actions import ActionSchema
 
 ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable", "forbidden"]
 PROCESS_LOG = "process_log"
@@ -44,12 +45,14 @@ class LineFacts:
         settings: The lab's table for this capability.
         tube_volume_cm3: Volume that the purge proof counts; ``None`` on a line without one.
         ambient_torr: Pressure of the room, which an open tube takes.
+        channels: Each channel of the line, also those that can only be read.
     """
 
     limits: Mapping[str, tuple[float, float, str]]
     settings: Settings = field(default_factory=Settings)
     tube_volume_cm3: float | None = None
     ambient_torr: float = ATMOSPHERE_TORR
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +180,12 @@ class Capability(Protocol):
         formats: Names of its output formats.
         verbs: The verb of each action in its plans.
 
-    It may have five more: ``settings``, the model of its table in a lab file (without it the table
+    It may have six more: ``settings``, the model of its table in a lab file (without it the table
     has no keys); ``log``, the name of its process log; ``moved``: former tables of a lab file,
     each with its present place in the table of the capability; and ``so_far``, which takes the
     records of a run that came to no end and each ``QueryResult`` of it, and returns
-    ``PartialResults`` (without it the measured values are one artifact, as they are); and
+    ``PartialResults`` (without it the measured values are one artifact, as they are);
+    ``actions``, the form of each action, of one whose plans are sets (`actions_of`); and
     ``without_line``, its form for tasks that need no line, of the same name (`form_of`).
     """
 
@@ -240,6 +244,15 @@ def declared(beside: str) -> Declaration:
 def threshold_of(constraints: Mapping[str, Any]) -> float:
     """Return the least confidence that the caller of a task accepts."""
     return float(constraints.get("confidence_threshold") or 0.0)
+
+
+def actions_of(capability: Capability) -> Mapping[str, ActionSchema] | None:
+    """Return the actions of a capability whose plans are sets, with branches; ``None`` of others.
+
+    Its plans are carried out by a `SetRunner`.
+    """
+    found: Mapping[str, ActionSchema] | None = getattr(capability, "actions", None)
+    return found
 
 
 def form_of(capability: Capability, inputs: Mapping[str, Any]) -> Capability:

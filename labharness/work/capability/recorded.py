@@ -52,6 +52,7 @@ def recorded(verb: Verb) -> Verb:
 def curve_of(records: Sequence[StepRecord], name: str) -> ArtifactContent:
     """Return all rows that the steps of a run recorded, as a table; time counts from the first."""
     rows = [row for each in records if each.result for row in each.result.get("recorded", ())]
+    rows.sort(key=lambda row: row[TIME])  # steps of a set may run side by side
     heads = list(dict.fromkeys(key for row in rows for key in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -47,6 +47,7 @@ from labharness.work.desk.making_safe import ABORT_S_MAX
 from labharness.work.desk.null_line import NO_CHANNEL
 from labharness.work.desk.session import Session
 from labharness.work.plan import Prediction
+from labharness.work.plan.branches import unflown
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})
 WAYS_MAX = 6  # changes of inputs that are tried, each by a whole admission
@@ -225,7 +226,8 @@ class Admitting:
             The plan, weighed again, and the prediction; ``None`` where the lab has no plant.
         """
         if self.facts.predict is None:
-            return weighed, None
+            shown = unflown(weighed.planned.instructions, ())
+            return self._unattended(weighed, shown) or (weighed, None)
         prediction = await self.facts.predict(weighed.planned.instructions, readings)
         screened, violation = weighed.screened, prediction.violation
         if violation is not None:
@@ -237,7 +239,19 @@ class Admitting:
             return too_long
         planned = replace(weighed.planned, duration_s=prediction.duration_s)
         again = self._weighed(replace(weighed, planned=planned), prediction)
-        return again if isinstance(again, Rejected) else (again, prediction)
+        if isinstance(again, Rejected):
+            return again
+        return self._unattended(again, prediction.unflown) or (again, prediction)
+
+    def _unattended(self, weighed: Weighed, branches: Sequence[str]) -> Rejected | None:
+        """Refuse branches that no flight has shown, where a person is not there for all of it.
+
+        One who leaves later makes it riskier than what was agreed to.
+        """
+        if not branches or self.facts.attended.cover(self.utc(), weighed.planned.duration_s):
+            return None
+        text, way_out = Text("preflight.unflown", steps=tuple(branches)), Text("advice.attend")
+        return Rejected("safety_violation", text, weighed.risk.level, way_out)
 
     def again(self, weighed: Weighed, prediction: Prediction | None) -> Rejected | None:
         """Weigh a plan once more, now that persons have agreed; ``None`` where it may begin.
@@ -296,7 +310,8 @@ class Admitting:
     ) -> RiskContext:
         facts, planned = self.facts, task.planned
         later = facts.attended.next_start(now, planned.duration_s)
-        by_hand = any(each.action == "ask_operator" for each in planned.instructions.instructions)
+        ways = (way for each in planned.instructions.instructions for way in each.ways())
+        by_hand = any(action == "ask_operator" for action, _ in ways)
         return RiskContext(
             process_gases=planned.process_gases,
             undeclared_gases=task.undeclared,

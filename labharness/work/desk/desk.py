@@ -25,7 +25,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.confidential import is_confidential
-from labharness.work.capability import Surroundings, needs_no_line
+from labharness.work.capability import Surroundings, actions_of, needs_no_line
 from labharness.work.desk.admitting import Admitting, Weighed, accept, as_accepted, must_begin
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing
@@ -39,6 +39,7 @@ from labharness.work.desk.resuming import NotResumable, Resumption, look_up
 from labharness.work.desk.rules_record import plan_record
 from labharness.work.desk.session import Session
 from labharness.work.plan import Executor, Operator, StepRecord
+from labharness.work.plan.set_runner import SetRunner
 
 LOG = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ class Desk:
         )
         self._making_safe = MakingSafe(line, facts.safe_procedure)
         self._cooling = Cooling(line, self._making_safe, session.tell)
-        self._executor: Executor | None = None
+        self._executor: Executor | SetRunner | None = None
         self._resumption: Resumption | None = None
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
@@ -211,6 +212,8 @@ class Desk:
 
     async def _unfit(self, payload: TaskSubmit, weighed: Weighed) -> Rejected | None:
         """Open the line, and return why the task cannot begin as it is, or go on from there."""
+        if payload.resume_from is not None and actions_of(weighed.capability) is not None:
+            return Rejected("invalid_input", Text("resume.set"), suggestion=Text("resume.whole"))
         if payload.resume_from is not None:
             looked = await asyncio.to_thread(
                 look_up, payload, self.earlier, weighed.planned.instructions, self.facts
@@ -251,13 +254,14 @@ class Desk:
         if needs_no_line(capability):
             verbs = capability.bound(weighed.screened.submission.inputs, self.around)
         unweighed = scope(commands, self.facts.sources)
-        self._executor = executor = Executor(
-            instructions,
-            LineOperations(self.line, self.operator, self.session, self._reporter, unweighed),
-            verbs,
-            self._reporter.stepped,
-            self._checkpoints.make,
-            done,
+        operations = LineOperations(
+            self.line, self.operator, self.session, self._reporter, unweighed
+        )
+        told, made, actions = self._reporter.stepped, self._checkpoints.make, actions_of(capability)
+        self._executor = executor = (
+            Executor(instructions, operations, verbs, told, made, done)
+            if actions is None
+            else SetRunner(instructions, operations, verbs, actions, told)
         )
         ended = await self._execute(executor, weighed.screened.max_duration_s)
         if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
@@ -282,7 +286,9 @@ class Desk:
         if self.told is None:
             self.session.become("RUNNING", ACCEPTED if self._resumption is None else RECOVERED)
 
-    async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
+    async def _execute(
+        self, executor: Executor | SetRunner, max_duration_s: float
+    ) -> Exception | None:
         """Arm, run the plan, and return the exception that ended it; ``None`` for a good end."""
         try:
             async with asyncio.timeout(max_duration_s):
@@ -428,7 +434,7 @@ class Desk:
 
     async def _hold(self, reason: str) -> None:
         try:
-            while self._executing and not await self.line.hold(self._holdable):
+            while self._executing and not await self.line.hold(lambda: self._reporter.holdable):
                 await self.line.next_tick()
             if self._executing:
                 self.session.become("PAUSED", reason)
@@ -438,10 +444,6 @@ class Desk:
             self._reporter.warned(Text("hold.not", why=str(why)))
         finally:
             self._holding = None
-
-    def _holdable(self) -> bool:
-        step = self._reporter.step
-        return step is not None and step.holdable
 
     async def resume(self, reason: str) -> None:
         """Go on after a hold, or withdraw one that still waits for its step.

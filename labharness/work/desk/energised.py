@@ -94,6 +94,7 @@ def stated(
 ) -> tuple[tuple[str, Command], ...]:
     """Return each command that a plan states, with the step that states it.
 
+    Every branch and every fall-back counts as taken, at both ends of a number within bounds.
     A value from the result of an earlier step counts as the highest the envelope allows, or one.
 
     Args:
@@ -106,7 +107,10 @@ def stated(
     found = []
     for each in instructions.instructions:
         try:
-            commands = stated_commands(each.action, each.parameters)
+            ways = each.ways()
+            commands = (
+                command for action, asked in ways for command in stated_commands(action, asked)
+            )
             for command in commands:
                 if isinstance(command.value, str) and each.references():
                     value = highest.get(command.channel, 1.0)

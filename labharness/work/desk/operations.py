@@ -1,11 +1,11 @@
 """Carries out a plan's operations on a line and by its operator, within the session's token."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from labharness.core.errors import LabError
-from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.core.vocabulary import OPERATOR, Command, Ending, Outcome
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.texts import Text
 from labharness.line import Line
@@ -56,7 +56,7 @@ class LineOperations:
             TimeoutError: The token has expired with the task's ``max_duration``.
         """
         self.line.check()
-        why = self.unweighed(command) or self.session.beyond(owner_of(command.channel))
+        why = self._uncovered(command)
         if why:
             return Outcome(command, Ending.REFUSED, detail=why)
         task = asyncio.current_task()
@@ -71,6 +71,22 @@ class LineOperations:
             # a hold may have come while it waited for its turn: no byte left, so it may go later
             if stopping or outcome.ending is not Ending.REFUSED or not self.line.holding.on:
                 return outcome
+
+    async def refusals(self, commands: Sequence[Command]) -> tuple[str, ...]:
+        """Judge commands as if each were the first; return why it is refused, or ``""``.
+
+        Raises:
+            Tripped: The line has tripped.
+        """
+        await self.line.released()
+        self.line.check()
+        return tuple(self._uncovered(each) or self.line.refusal(each) for each in commands)
+
+    def _uncovered(self, command: Command) -> str:
+        """Return why a command was not weighed, or is not covered by the token."""
+        owner = owner_of(command.channel)  # what a person does takes no instrument
+        beyond = "" if owner == OPERATOR else self.session.beyond(owner)
+        return self.unweighed(command) or beyond
 
     async def read(self, channel: str) -> float:
         """Measure one channel now; raises ``OutOfScope`` where the token does not cover it."""

@@ -7,6 +7,7 @@ from labharness.line import Line
 from labharness.work.desk.results import ResultLog, in_short
 from labharness.work.desk.session import Session
 from labharness.work.plan import Instruction, InstructionSet, Prediction, Progress, Status
+from labharness.work.plan.instructions import InstructionKind
 
 PROGRESS_S = 60.0  # lab time between two progress lines within a step
 
@@ -19,7 +20,7 @@ class ProgressReporter:
         line: The source of the values.
 
     Attributes:
-        step: The instruction that is being carried out.
+        step: The instruction that is being carried out; of several an operation, if there is one.
         doing: The same in words.
         asked_step: The instruction that waits for a person; ``""`` where none does.
     """
@@ -33,6 +34,7 @@ class ProgressReporter:
         self._results = ResultLog(session.journal, self._now_s)
         self._line = line
         self._steps: Mapping[str, Instruction] = {}
+        self._running: dict[str, Instruction] = {}
         self._begins_s: Mapping[str, float] = {}  # of each step, as predicted, and of the whole
         self._lasts_s = 0.0
         self._ends_s = 0.0
@@ -58,6 +60,13 @@ class ProgressReporter:
         self._ends_s = self._now_s() + (self._lasts_s or duration_s) - over_s
 
     @property
+    def holdable(self) -> bool:
+        """Whether the line may stand still in all that is being carried out."""
+        last = () if self.step is None else (self.step,)
+        steps = tuple(self._running.values()) or last
+        return bool(steps) and all(each.holdable for each in steps)
+
+    @property
     def left_s(self) -> float:
         """The lab time that is left, by the prediction."""
         return max(0.0, self._ends_s - self._now_s())
@@ -74,17 +83,22 @@ class ProgressReporter:
 
     def stepped(self, progress: Progress) -> None:
         """Record the begin or end of a step, and report its begin."""
-        step = {"instruction": progress.instruction_id, "status": progress.status.value}
-        self._session.record("step", step)
+        name, running = progress.instruction_id, self._running
+        step = {"instruction": name, "status": progress.status.value}
+        self._session.record("step", {**step, "why": progress.why} if progress.why else step)
+        running.pop(name, None)
+        if progress.status is Status.RUNNING:
+            running[name] = self._steps[name]
+        operates = [each for each in running.values() if each.kind is InstructionKind.OPERATION]
+        self.step = next(iter(operates or running.values()), self.step)
         if progress.status is Status.RUNNING:
             percent = 100.0 * (progress.index - 1) / progress.total
             begins_s = self._begins_s.get(progress.instruction_id)
             if begins_s is not None and self._lasts_s > 0:
                 percent = min(100.0, 100.0 * begins_s / self._lasts_s)
             self._told_s = self._now_s()
-            self.doing = progress.description
-            self.step = self._steps[progress.instruction_id]
-            self.progress(progress.stage, percent, progress.description)
+            self.doing = progress.description or name
+            self.progress(progress.stage, percent, self.doing)
             if not self._line.instruments:  # no poll commits it soon, and others follow the journal
                 self._session.journal.commit()
 

@@ -17,10 +17,15 @@ _SURE: Final = frozenset({"type", "required", "additionalProperties"})
 
 @dataclass(frozen=True, slots=True)
 class ActionSchema:
-    """An action: its kind, and the JSON Schema of its parameters."""
+    """An action: its kind, the JSON Schema of its parameters, and its results.
+
+    Attributes:
+        results: The path of each value in its result; ``None`` where that is not known.
+    """
 
     kind: InstructionKind
     parameters: Mapping[str, Any]
+    results: tuple[str, ...] | None = None
 
 
 def misfit(action: ActionSchema, parameters: Mapping[str, Any], *, filled: bool) -> str:

@@ -19,7 +19,7 @@ from labharness.work.plan.instructions import (
 )
 from labharness.work.plan.records import FAILURES, Status, StepRecord
 from labharness.work.plan.recovery import Otherwise
-from labharness.work.plan.step import FailureKind
+from labharness.work.plan.step import FailureKind, StepFailed
 
 RUNNING_MAX: Final = 16
 """Most instructions of one set that run at once."""
@@ -109,7 +109,7 @@ def after(record: StepRecord, found: Mapping[str, Any] | Failure, now_s: float) 
         tried = "fallback" if record.fell_back else "retry" if record.attempts > 1 else ""
         done = replace(record, status=Status.COMPLETED, ended_s=now_s, result=found)
         return replace(done, recovered=tried)
-    record = replace(record, error=found.error)
+    record = replace(record, error=found.error, failure=found.kind)
     recovery, kind = record.instruction.recovery, record.instruction.kind
     sent = record.attempts > 0 and found.kind is not FailureKind.REFUSED
     if recovery is not None and not (kind is InstructionKind.OPERATION and sent):
@@ -140,6 +140,19 @@ def status_of(records: Records) -> Status:
         if any(each.reason == reason for each in records.values())
     }
     return next((each for each in _GRAVITY if each in found), Status.COMPLETED)
+
+
+def failure_of(plan: InstructionSet, records: Records) -> StepFailed | None:
+    """Return the failure of a set that has ended: that of its first gravest member, if any."""
+    status = status_of(records)
+    if status not in FAILURES:
+        return None
+    ended = sorted(records.values(), key=lambda each: each.ended_s or 0.0)
+    first = next((each for each in ended if each.status is status), ended[0])
+    what, late = first.instruction, status is Status.TIMEOUT
+    why = first.error or _why_ended(SkipReason.TIMEOUT, plan)  # it was over while nothing ran
+    kind = FailureKind.TIMEOUT if late else first.failure or FailureKind.EXECUTION
+    return StepFailed(what.instruction_id, what.stage, why, kind)
 
 
 def next_turn(
@@ -182,7 +195,7 @@ def next_turn(
         if step.ready or waits or not step.held:
             break
         for name, reason in step.held.items():  # nothing that still runs could change it
-            if name in step.undecided:  # whether it may run is not known: nothing takes its place
+            if name in step.undecided:  # its set is wrong: nothing takes its place
                 found[name] = _failed(found[name], reason, now_s)
             else:
                 found[name] = after(found[name], Failure(reason, FailureKind.INPUT), now_s)
@@ -202,7 +215,7 @@ class _Pass:
 
     Attributes:
         held: Those that cannot be decided, with the reason.
-        undecided: Those of them whose condition it is.
+        undecided: Those of them whose condition it is, or whose reference leads nowhere.
         anew: An end has consequences for others that were looked at before.
     """
 
@@ -323,6 +336,8 @@ class _Pass:
                 self.anew = True
             else:
                 self.held[what.instruction_id] = str(why)
+                if not isinstance(why, OutOfBounds):
+                    self.undecided.add(what.instruction_id)
             return
         if why_not := misfit(self._actions[what.action], parameters, filled=True):
             self.held[what.instruction_id] = why_not
@@ -349,7 +364,8 @@ def _skipped(record: StepRecord, reason: SkipReason, now_s: float) -> StepRecord
 
 
 def _failed(record: StepRecord, error: str, now_s: float) -> StepRecord:
-    return replace(record, status=Status.FAILED, error=error, ended_s=now_s)
+    kind = FailureKind.INPUT  # it never began
+    return replace(record, status=Status.FAILED, error=error, failure=kind, ended_s=now_s)
 
 
 def _why_ended(cause: SkipReason, plan: InstructionSet) -> Text:

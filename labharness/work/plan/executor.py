@@ -23,6 +23,7 @@ class Progress:
     Attributes:
         index: Number of the instruction, from 1; 0 before the first.
         total: Number of instructions.
+        why: The reason of the end of an instruction in a set that goes on after it.
     """
 
     stage: str
@@ -31,6 +32,7 @@ class Progress:
     instruction_id: str
     description: str
     status: Status
+    why: str = ""
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ import heapq
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -149,6 +149,26 @@ class Instruction:
         """Return the ids whose results the parameters refer to."""
         written = json.dumps(self._filled(), ensure_ascii=False)  # as the names in paths are
         return {name for name, _ in _REFERENCE.findall(written)}
+
+    def results_taken(self) -> set[tuple[str, str]]:
+        """Return each result that parameters and condition take: an id, and the path in it."""
+        written = json.dumps(self._filled(), ensure_ascii=False)
+        parsed = self.parsed_condition()
+        asked = () if parsed is None else (each for each in parsed.paths if each[2] == "result")
+        filled = ((name, path.removeprefix(".")) for name, path in _REFERENCE.findall(written))
+        return {*filled, *((each[1], ".".join(each[3:])) for each in asked)}
+
+    def ways(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Return each action that it may come to, with parameters: its own, and its fall-back.
+
+        A number within bounds is at its ``min``, and once more at its ``max``.
+        """
+        other = self.recovery and self.recovery.fallback
+        for each in (self, other) if other else (self,):
+            low, high = at_end(each.parameters, "min"), at_end(each.parameters, "max")
+            yield each.action, low
+            if high != low:
+                yield each.action, high
 
     def parsed_condition(self) -> Condition | None:
         """Return its condition; ``None`` where it has none."""

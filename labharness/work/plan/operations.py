@@ -1,6 +1,6 @@
 """The interface through which a plan's instructions reach a line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from labharness.core.vocabulary import Command, Outcome
@@ -22,6 +22,12 @@ class Operations(Operator, Protocol):
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command; it is judged before a byte leaves."""
+
+    async def refusals(self, commands: Sequence[Command]) -> tuple[str, ...]:
+        """Judge commands as if each were the first; return why it is refused, or ``""``.
+
+        Nothing is sent. It waits while the line is held.
+        """
 
     async def read(self, channel: str) -> float:
         """Measure one channel now; raises ``ConnectionError`` when the instrument is silent."""

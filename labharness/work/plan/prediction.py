@@ -1,7 +1,7 @@
 """The prediction of a plan, from its flight on the nominal simulated plant."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 BANDS: Mapping[str, tuple[float, float]] = {
@@ -83,6 +83,7 @@ class Prediction:
         gas_used_cm3: Standard volume of each measured gas.
         violation: The first limit it would pass; ``None`` when it passes none.
         hardware: Safeguards of the hazard table that limit heat when all software is dead.
+        unflown: The instructions with a branch that no flight has shown.
     """
 
     duration_s: float
@@ -94,10 +95,29 @@ class Prediction:
     highest: Mapping[str, float] = field(default_factory=dict)
     hardware: tuple[str, ...] = ()
     bands: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(BANDS))
+    unflown: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object, for the journal, the approver and the report."""
         body = asdict(self)
         for each in (*body["steps"], *filter(None, [body["violation"]])):
             each["instruction"] = each.pop("instruction_id")
+        if not self.unflown:
+            del body["unflown"]
         return body
+
+
+def joined(flown: Sequence[Prediction], unflown: tuple[str, ...]) -> Prediction:
+    """Return the prediction of a set: its first violation, or its longest way, and all highest."""
+    violated = [each for each in flown if each.violation is not None]
+    return replace(
+        violated[0] if violated else max(flown, key=lambda each: each.duration_s),
+        highest=_most(each.highest for each in flown),
+        gas_used_cm3=_most(each.gas_used_cm3 for each in flown),
+        unflown=unflown,
+    )
+
+
+def _most(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    pairs = sorted(pair for each in found for pair in each.items())
+    return dict(pairs)  # the last one of a name is its highest

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from labharness.work.plan.instructions import Instruction
+from labharness.work.plan.step import FailureKind
 
 
 class Status(StrEnum):
@@ -31,6 +32,7 @@ class StepRecord:
         ended_s: Lab time; None until it has ended.
         result: The result of its verb.
         error: Why it failed; with a recovery, why its last attempt did.
+        failure: The kind of that failure, where it is known.
         reason: Why it was skipped.
         attempts: The number of times that it was begun.
         due_s: The lab time at which the present attempt has failed.
@@ -45,6 +47,7 @@ class StepRecord:
     ended_s: float | None = None
     result: Mapping[str, Any] | None = None
     error: str = ""
+    failure: FailureKind | None = None
     reason: str = ""
     attempts: int = 0
     due_s: float = 0.0

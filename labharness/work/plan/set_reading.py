@@ -135,6 +135,7 @@ def _read(read: _Content, actions: Mapping[str, ActionSchema]) -> InstructionSet
     if read.timeout is not None and read.timeout != whole.limit_s():
         whole = InstructionSet(steps, read.execution_mode, read.timeout, read.goes_on)
     _check_mode(whole, steps)
+    _check_results(steps, actions)
     return whole
 
 
@@ -340,17 +341,30 @@ def _kind(
         for text in keys:  # nothing is filled in there
             raise BadInstruction("instruction.no_reference", name=name, text=text[:80])
     if found.kind is InstructionKind.OPERATION:
-        _check_bounds(name, parameters)
+        check_bounds(name, parameters)
     if why := misfit(found, parameters, filled=False):
         raise BadInstruction("instruction.misfit", name=name, why=why)
     return found.kind
 
 
-def _check_bounds(name: str, parameters: Mapping[str, Any]) -> None:
-    """Refuse a reference in an operation that is not a number within bounds (ruling 47)."""
+def check_bounds(name: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse a reference in a physical action that is not a number within bounds (ruling 47)."""
     for part in parts_of(at_end(parameters, "min")):
         if isinstance(part, str) and without_references(part) != part:
             raise BadInstruction("instruction.bounds", name=name, text=part[:80])
+
+
+def _check_results(steps: Sequence[Instruction], actions: Mapping[str, ActionSchema]) -> None:
+    """Refuse a path into a result that its action does not give (ruling 36)."""
+    ways = {each.instruction_id: {action for action, _ in each.ways()} for each in steps}
+    for each in steps:
+        for other, path in sorted(each.results_taken()):
+            for known in (actions[action].results for action in sorted(ways[other])):
+                if known is not None and path not in ("", *known):
+                    name, what = each.instruction_id, path[:80]
+                    raise BadInstruction(
+                        "instruction.no_result", name=name, other=other, path=what, known=known
+                    )
 
 
 def _check_mode(whole: InstructionSet, written: tuple[Instruction, ...]) -> None:

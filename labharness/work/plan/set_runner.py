@@ -15,19 +15,19 @@ from labharness.work.plan.course import (
     after,
     at_first,
     begun,
+    failure_of,
     next_turn,
 )
+from labharness.work.plan.executor import Progress
 from labharness.work.plan.instructions import InstructionSet
 from labharness.work.plan.operations import Operations
-from labharness.work.plan.records import StepRecord
+from labharness.work.plan.records import Status, StepRecord
 from labharness.work.plan.recovery import BadInstruction
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
+from labharness.work.plan.verbs import judged_commands
 
 LOOK_S: Final = 0.001
 """Least time between two looks at a set in which nothing happened, in seconds."""
-
-Judge = Callable[[Sequence[Ready]], Mapping[str, str]]
-"""Judges operations together before any is sent; returns the reason of each that is refused."""
 
 
 class SetRunner:
@@ -38,11 +38,10 @@ class SetRunner:
         operations: The line.
         verbs: The verb of each action.
         actions: Kind and schema of each action.
-        judge: Asked before the first of several operations begins (ruling 28).
-        observer: Called with each turn of the course.
+        observer: Called at each begin and at the end of each instruction.
 
     Attributes:
-        records: The record of each instruction so far.
+        found: The record of each instruction so far.
 
     Raises:
         BadInstruction: An action has no verb.
@@ -54,8 +53,7 @@ class SetRunner:
         operations: Operations,
         verbs: Mapping[str, Verb],
         actions: Mapping[str, ActionSchema],
-        judge: Judge = lambda operations: {},
-        observer: Callable[[Turn], None] = lambda turn: None,
+        observer: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         for each in plan.instructions:
             other = each.recovery and each.recovery.fallback
@@ -65,9 +63,9 @@ class SetRunner:
                     raise BadInstruction(
                         "instruction.no_verb", name=name, action=action, known=known
                     )
-        self.records: Records = at_first(plan)
+        self.found: Records = at_first(plan)
         self._plan, self._operations, self._verbs = plan, operations, verbs
-        self._actions, self._judge, self._observer = actions, judge, observer
+        self._actions, self._observer = actions, observer
         self._tasks: dict[str, asyncio.Task[Mapping[str, Any] | Failure]] = {}
         self._started_s = 0.0
 
@@ -75,6 +73,7 @@ class SetRunner:
         """Carry out the set; return its records, which a trip or a cancellation completes too.
 
         Raises:
+            StepFailed: The set has ended, and failed.
             Exception: That of the line, where it has tripped; nothing is recovered from it. Any
                 other of a verb ends the set in the same way, but for ``StepFailed`` and
                 ``ConnectionError``: a plan cannot tell it from a trip.
@@ -88,19 +87,31 @@ class SetRunner:
                 for error in await self._stop(turn.stopped):
                     raise error
                 if turn.over:
-                    return self.records
-                if self._begin(turn):
+                    break
+                refused = await self._refused(turn)
+                ended = any(each.done() for each in self._tasks.values())  # while it was held
+                if ended or self._begin(turn, refused):
                     await self._event(turn.wake_s, watch)
         except BaseException as why:
-            errors = self._enter()
-            self._turn(tripped=True)
-            errors += await self._stop(tuple(self._tasks))
+            errors: list[BaseException] = []
+            try:
+                errors += self._enter()
+                self._turn(tripped=True)
+            finally:  # also where no record can be kept
+                errors += await self._stop(tuple(self._tasks))
             if errors and isinstance(why, asyncio.CancelledError):
                 raise errors[0] from why  # no cancellation hides a trip
             raise
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
+        if failure := failure_of(self._plan, self.found):
+            raise failure
+        return self.found
+
+    def records(self) -> tuple[StepRecord, ...]:
+        """Return the record of each instruction so far, in the order of the set."""
+        return tuple(self.found.values())
 
     async def _watch(self) -> None:
         """Ask the line at each of its polls, also in a pause; it raises when the line trips."""
@@ -113,25 +124,35 @@ class SetRunner:
     def _turn(self, *, tripped: bool) -> Turn:
         now_s, started_s = self._now_s(), self._started_s
         turn = next_turn(
-            self._plan, self.records, self._actions, now_s, started_s=started_s, tripped=tripped
+            self._plan, self.found, self._actions, now_s, started_s=started_s, tripped=tripped
         )
-        self.records = turn.records
-        self._observer(turn)
+        self._take(turn.records)
         return turn
 
-    def _begin(self, turn: Turn) -> bool:
+    async def _refused(self, turn: Turn) -> Mapping[str, str]:
+        """Judge all operations together before the first one begins (ruling 28)."""
+        sends = {one.instruction.instruction_id for one in turn.operations}
+        if not any(one.instruction.instruction_id in sends for one in turn.ready):
+            return {}
+        commands = [
+            (what.instruction_id, command)
+            for what, asked in turn.operations
+            for command in judged_commands(what.action, asked)
+        ]
+        said = await self._operations.refusals([command for _, command in commands])
+        return {name: why for (name, _), why in zip(commands, said, strict=True) if why}
+
+    def _begin(self, turn: Turn, refused: Mapping[str, str]) -> bool:
         """Begin what is ready; return false where operations were refused instead."""
         sends = {one.instruction.instruction_id for one in turn.operations}
-        begins = any(one.instruction.instruction_id in sends for one in turn.ready)
-        refused = self._judge(turn.operations) if begins else {}
         for name, why in refused.items():
-            record = begun(self.records[name], self._now_s())
+            record = begun(self.found[name], self._now_s())
             self._put(name, after(record, Failure(why, FailureKind.REFUSED), self._now_s()))
         for one in turn.ready:
             name = one.instruction.instruction_id
             if not (refused and name in sends):
-                self._put(name, begun(self.records[name], self._now_s()))
-                self._tasks[name] = asyncio.create_task(self._act(one, self.records[name].due_s))
+                self._put(name, begun(self.found[name], self._now_s()))
+                self._tasks[name] = asyncio.create_task(self._act(one, self.found[name].due_s))
         return not refused
 
     async def _event(self, wake_s: float, watch: asyncio.Task[None]) -> None:
@@ -155,7 +176,7 @@ class SetRunner:
             del self._tasks[name]
             error = asyncio.CancelledError() if task.cancelled() else task.exception()
             if error is None:
-                self._put(name, after(self.records[name], task.result(), self._now_s()))
+                self._put(name, after(self.found[name], task.result(), self._now_s()))
             else:  # its record stays open: the end of the set ends it
                 errors.append(error)
         return errors
@@ -182,7 +203,17 @@ class SetRunner:
         return [each for each in found if isinstance(each, Exception)]
 
     def _put(self, name: str, record: StepRecord) -> None:
-        self.records = {**self.records, name: record}
+        self._take({**self.found, name: record})
+
+    def _take(self, records: Records) -> None:
+        """Take new records, and tell of each instruction that has begun or ended."""
+        before, self.found = self.found, records
+        for name, record in records.items():
+            if record.status not in (before[name].status, Status.PENDING):
+                ended, total = sum(each.has_ended() for each in records.values()), len(records)
+                stage, said = record.instruction.stage, record.instruction.description
+                at, why = min(ended + 1, total), record.error or record.reason
+                self._observer(Progress(stage, at, total, name, said, record.status, why))
 
 
 class _Noting:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import linear_regression
 from typing import Any
 
-from labharness.core.vocabulary import Command
+from labharness.core.vocabulary import OPERATOR, Command
 from labharness.core.vocabulary.texts import Text
 from labharness.work.plan.step import FailureKind, RunningStep, Verb
 
@@ -161,6 +161,13 @@ def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...
             *more,
         )
     return more
+
+
+def judged_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...]:
+    """Return the commands that an action states, or the opening of the line that it asks for."""
+    if action == "ask_operator":
+        return (Command(f"{OPERATOR}.{asked['action']}", 0.0, ""),)
+    return stated_commands(action, asked)
 
 
 PHYSICAL_VERBS: Mapping[str, Verb] = {

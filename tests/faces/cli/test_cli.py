@@ -245,7 +245,8 @@ def test_capabilities_are_listed_and_shown_as_they_are_declared() -> None:
     assert said.code == 0
     names, versions = zip(*(line.split()[:2] for line in said.out.splitlines()), strict=True)
     assert (" ".join(names), {*versions}) == (
-        "annealing cvd-material-synthesis document-analysis iv-curve raman-characterization",
+        "annealing cvd-material-synthesis document-analysis iv-curve raman-characterization"
+        " sequence",
         {"1.0.0"},
     )
     shown = json.loads(say("capabilities", "show", "cvd-material-synthesis").out)["capability"]

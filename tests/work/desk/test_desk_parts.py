@@ -399,7 +399,9 @@ def test_a_task_that_goes_on_opens_its_line_only_with_a_checkpoint_that_holds(
         session=SimpleNamespace(record=lambda *said: done.append(said)),
     )
     weighed: Any = SimpleNamespace(
-        planned=SimpleNamespace(instructions=None), risk=SimpleNamespace(level="R3")
+        planned=SimpleNamespace(instructions=None),
+        risk=SimpleNamespace(level="R3"),
+        capability=None,
     )
     payload: Any = SimpleNamespace(resume_from="c")
     said: Any = asyncio.run(Desk._unfit(desk, payload, weighed))
@@ -498,7 +500,7 @@ def test_who_agreed_or_must_agree_is_explained(verdict: object, text: Text) -> N
 def test_a_plan_with_a_command_or_a_manual_step_is_physical(
     stated: tuple[str, ...], action: str, later: Any, hazards: tuple[str, ...]
 ) -> None:
-    step = SimpleNamespace(action=action)
+    step = SimpleNamespace(ways=lambda: (("wait", {}), (action, {})))
     planned = SimpleNamespace(
         duration_s=60.0,
         temperature_c_max=700.0,

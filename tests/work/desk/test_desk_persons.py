@@ -1,7 +1,7 @@
 """What a person asks of a line or a run, by hand, hold, resume and stop, each rule by itself."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -321,17 +321,26 @@ def test_a_run_is_held_once_at_a_step_that_can_stand_still(
         assert held == []
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize(
-    ("step", "holdable"),
+    ("last", "running", "holdable"),
     [
-        (None, False),
-        (SimpleNamespace(holdable=False), False),
-        (SimpleNamespace(holdable=True), True),
+        (None, (), False),
+        (False, (), False),
+        (True, (), True),
+        (True, (True, True), True),
+        (True, (False, True), False),
+        (True, (True, False), False),
     ],
 )
-def test_only_a_step_that_says_so_can_stand_still(step: Any, *, holdable: bool) -> None:
-    desk: Any = SimpleNamespace(_reporter=SimpleNamespace(step=step))
-    assert Desk._holdable(desk) is holdable
+def test_only_steps_that_all_say_so_can_stand_still(
+    last: bool | None, running: Sequence[bool], *, holdable: bool
+) -> None:
+    steps = [SimpleNamespace(holdable=each) for each in running]
+    step = None if last is None else SimpleNamespace(holdable=last)
+    reporter: Any = SimpleNamespace(step=step, _running=dict(enumerate(steps)))
+    asked: Any = ProgressReporter.holdable
+    assert asked.fget(reporter) is holdable
 
 
 @pytest.mark.parametrize(
@@ -360,7 +369,6 @@ def test_a_hold_waits_for_its_step_and_says_where_it_comes_too_late(
     desk: Any = SimpleNamespace(
         _executing=True,
         _holding="waits",
-        _holdable=None,
         line=SimpleNamespace(hold=hold, next_tick=next_tick),
         session=SimpleNamespace(become=lambda state, reason: said.append(f"{state} {reason}")),
         _reporter=SimpleNamespace(warned=said.append),

@@ -18,6 +18,7 @@ from labharness.work.plan.course import (
     after,
     at_first,
     begun,
+    failure_of,
     next_turn,
     status_of,
 )
@@ -455,6 +456,24 @@ def test_a_fall_back_takes_no_place_against_the_condition_or_where_that_is_not_k
         assert turn.ready == ()
         assert (fire_is.reason or fire_is.status.value) == comes_to
         assert ("leads nowhere" in fire_is.error) == (ok is None)
+
+
+@pytest.mark.promise(9)
+@pytest.mark.parametrize("otherwise", ["fail", "skip"])
+def test_a_fall_back_takes_no_place_where_a_reference_leads_nowhere(otherwise: str) -> None:
+    kept = Recovery(Retry(attempts=3), Fallback("move"), Otherwise(otherwise))
+    asked = {"v": {"from": "${dependencies.a.result.n}", "min": 0, "max": 1}}
+    move = one("move", "a", action="move", parameters=asked, recovery=kept)
+    plan = InstructionSet((one("a"), move), PARALLEL)
+    records = {**at_first(plan)}
+    records["a"] = after(begun(records["a"], 0.0), {"m": 1}, 0.0)
+    turn = next_turn(plan, records, ACTIONS, 0.0, started_s=0.0)
+    assert (turn.ready, turn.operations) == ((), ())
+    assert turn.records["move"].status is Status.FAILED
+    assert "leads to nothing" in turn.records["move"].error
+    failed = failure_of(plan, turn.records)
+    assert failed is not None
+    assert (failed.instruction_id, failed.kind) == ("move", FailureKind.INPUT)
 
 
 @pytest.mark.promise(9)

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -42,6 +42,9 @@ class FakeLine:
     async def perform(self, command: Command) -> Outcome:
         self.performed.append(command)
         return Outcome(command, self.ending, command.value, "said the line")
+
+    async def refusals(self, commands: Sequence[Command]) -> tuple[str, ...]:
+        return ("",) * len(commands)
 
     async def read(self, channel: str) -> float:
         if self.silent:

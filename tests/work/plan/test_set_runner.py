@@ -10,9 +10,9 @@ import pytest
 from instruction_sets import CHAPTER_9_2
 from labharness.core.clock import VirtualLoop, run
 from labharness.core.vocabulary import Command, Ending, Outcome
-from labharness.work.plan import FailureKind, Operations, RunningStep, Status
+from labharness.work.plan import FailureKind, Operations, Progress, RunningStep, Status, StepFailed
 from labharness.work.plan.actions import ActionSchema
-from labharness.work.plan.course import Ready, Records, Turn, status_of
+from labharness.work.plan.course import Records, status_of
 from labharness.work.plan.instructions import InstructionKind, InstructionSet
 from labharness.work.plan.recovery import BadInstruction
 from labharness.work.plan.set_reading import read_set
@@ -24,11 +24,12 @@ ACTIONS = {
     "fail": ActionSchema(InstructionKind.QUERY, ANY),
     "silent": ActionSchema(InstructionKind.QUERY, ANY),
     "trip": ActionSchema(InstructionKind.QUERY, ANY),
-    "set": ActionSchema(InstructionKind.OPERATION, ANY),
+    "put": ActionSchema(InstructionKind.OPERATION, ANY),
     "two": ActionSchema(InstructionKind.OPERATION, ANY),
     "hides": ActionSchema(InstructionKind.OPERATION, ANY),
     "at_once": ActionSchema(InstructionKind.OPERATION, ANY),
     "asks": ActionSchema(InstructionKind.OPERATION, ANY),
+    "ask_operator": ActionSchema(InstructionKind.OPERATION, ANY),
     "trips_late": ActionSchema(InstructionKind.QUERY, ANY),
 }
 
@@ -46,6 +47,18 @@ class Line:
         self.trips_after_s = math.inf
         self.began_s = 0.0
         self.by_hand: list[str] = []
+        self.judged: list[tuple[float, ...]] = []
+        self.judging_takes_s = 0.0
+
+    async def refusals(self, commands: Sequence[Command]) -> tuple[str, ...]:
+        if commands:
+            await asyncio.sleep(self.judging_takes_s)
+            self.judged.append(tuple(each.value for each in commands))
+        forbidden = "operator.forbidden"
+        return tuple(
+            "said the line" if each.value > 100 or each.channel == forbidden else ""
+            for each in commands
+        )
 
     def check(self) -> None:
         if self.now_s() - self.began_s >= self.trips_after_s:
@@ -127,7 +140,7 @@ async def set_at_once(step: RunningStep) -> Mapping[str, Any]:
 
 
 async def ask_first(step: RunningStep) -> Mapping[str, Any]:
-    asked = step.parameters["first"]
+    asked = step.parameters.get("first", "")
     try:
         if asked == "expose":
             await step.operations.query("raman", asked)
@@ -148,6 +161,7 @@ async def trip_late(step: RunningStep) -> Mapping[str, Any]:
 
 
 VERBS = {
+    "ask_operator": ask_first,
     "at_once": set_at_once,
     "asks": ask_first,
     "trips_late": trip_late,
@@ -156,7 +170,7 @@ VERBS = {
     "fail": fail,
     "silent": silent,
     "trip": trip,
-    "set": set_one,
+    "put": set_one,
     "two": set_two,
 }
 
@@ -175,9 +189,9 @@ class Ran:
         holds_s: float = 0.0,
         trips_after_s: float = math.inf,
         waits_s: float = 0.0,
-        **more: Any,
+        judging_takes_s: float = 0.0,
     ) -> None:
-        self.turns, self.error = list[Turn](), None
+        self.told, self.error = list[Progress](), None
         loop = VirtualLoop()
         begin_s = loop.time()
 
@@ -186,13 +200,14 @@ class Ran:
             self.line: Line = line
             line.holds_s, line.trips_after_s, line.began_s = holds_s, trips_after_s, begin_s
             operations: Operations = line
-            runner = SetRunner(what, operations, VERBS, ACTIONS, observer=self.turns.append, **more)
+            line.judging_takes_s = judging_takes_s
+            runner = SetRunner(what, operations, VERBS, ACTIONS, self.told.append)
             await asyncio.sleep(waits_s)
             try:
                 await runner.run()
-            except TrippedHere as why:
+            except (TrippedHere, StepFailed) as why:
                 self.error = why
-            self.records: Records = runner.records
+            self.records: Records = runner.found
             self.left = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
 
         run(carry_out(), loop)
@@ -223,7 +238,7 @@ def test_what_is_ready_runs_side_by_side_and_in_a_sequence_one_after_the_other()
 
 def test_a_trip_ends_everything_and_leaves_nothing_running() -> None:
     kept = {"retry": {"attempts": 5}, "otherwise": "skip"}
-    ran = Ran(plan(act("trip", recovery=kept), act("wait", s=9.0), act("set", "i1", v=1.0)))
+    ran = Ran(plan(act("trip", recovery=kept), act("wait", s=9.0), act("put", "i1", v=1.0)))
     assert isinstance(ran.error, TrippedHere)
     assert ran.statuses() == ["FAILED", "FAILED", "trip"]
     assert ran.left == []
@@ -231,20 +246,38 @@ def test_a_trip_ends_everything_and_leaves_nothing_running() -> None:
     assert ran.line.sent == []
 
 
+def put(value: float) -> dict[str, Any]:
+    """One that states its command, as verbs of capabilities do."""
+    return act("put", v=value, sets=[["oven.setpoint", value, "degC"]])
+
+
 @pytest.mark.promise(9)
 def test_operations_are_judged_together_and_none_is_sent_where_one_is_refused() -> None:
-    asked: list[list[str]] = []
-
-    def judge(operations: Sequence[Ready]) -> Mapping[str, str]:
-        asked.append([each.instruction.instruction_id for each in operations])
-        return {"i1": "too hot"}
-
-    ran = Ran(plan(act("set", v=1.0), act("set", v=2.0), act("wait")), judge=judge)
-    assert asked == [["i0", "i1"]]
+    ran = Ran(plan(put(1.0), put(900.0), act("wait")))
+    assert ran.line.judged == [(1.0, 900.0)]
     assert ran.line.sent == []
     assert ran.statuses() == ["dependency", "FAILED", "COMPLETED"]
-    assert ran.records["i1"].error == "too hot"
-    assert Ran(plan(act("set", v=1.0), act("set", v=2.0))).line.sent == [1.0, 2.0]
+    assert ran.records["i1"].error == "said the line"
+    assert ran.records["i1"].failure is FailureKind.REFUSED
+    assert Ran(plan(put(1.0), put(2.0))).line.sent == [1.0, 2.0]
+
+
+@pytest.mark.promise(9)
+def test_a_step_by_hand_is_judged_with_the_operations_beside_it() -> None:
+    by_hand = {"action": "ask_operator", "parameters": {"action": "forbidden"}}
+    ran = Ran(plan(put(1.0), by_hand))
+    assert (ran.line.sent, ran.line.by_hand) == ([], [])
+    assert ran.statuses() == ["dependency", "FAILED"]
+
+
+@pytest.mark.promise(9)
+def test_operations_that_a_hold_kept_are_judged_with_what_failed_meanwhile() -> None:
+    ends = {"otherwise": "abort"}
+    late = {**put(1.0), "dependencies": ["i1"]}
+    steps = (act("fail", recovery=ends), act("wait", s=0.2), late)
+    ran = Ran(plan(*steps), judging_takes_s=5.0)
+    assert ran.line.sent == []
+    assert ran.statuses() == ["FAILED", "COMPLETED", "abort"]
 
 
 @pytest.mark.promise(42)
@@ -364,7 +397,7 @@ def test_a_cancelled_run_leaves_every_instruction_with_a_status() -> None:
         await asyncio.sleep(1.0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        found.extend(each.status.value for each in runner.records.values())
+        found.extend(each.status.value for each in runner.records())
 
     run(cancelled(), VirtualLoop())
     assert found == [Status.FAILED, Status.SKIPPED]
