@@ -6,7 +6,7 @@ The model proposes, the tools are those of its caller, and persons agree elsewhe
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
@@ -26,6 +26,7 @@ from labharness.protocols.mcp_cp.messages import (
     ToolCallResponse,
     UserInput,
 )
+from labharness.protocols.mcp_cp.parts import Part
 from labharness.protocols.mcp_cp.tools import ToolCall, ToolError, ToolResult
 from labharness.work.dialogue.course import (
     AskModel,
@@ -123,7 +124,7 @@ class Dialogue:
             execution_time=round(1000 * (steady_s() - began_s), 1),
         )
 
-    def _put(self, kind: str, sender: Sender, content: Any, prompt: str = "") -> None:  # noqa: ANN401
+    def _put(self, kind: str, sender: Sender, content: Part, prompt: str = "") -> None:
         metadata = {"promptDigest": digest_of(prompt.encode())} if prompt else {}
         message = McpMessage(
             self._chance.uuid4(),

@@ -28,6 +28,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.faces.dialogue.tools import TOOLS
 from labharness.protocols.mcp_cp.messages import McpMessage, Usage
 from labharness.protocols.mcp_cp.messages import ModelResponse as Answer
+from labharness.protocols.mcp_cp.tools import ToolResult
 from labharness.work.dialogue.course import response_of
 
 ANSWER_S_MAX: Final = 120.0
@@ -110,6 +111,6 @@ def _projected(prompt: str, messages: Sequence[McpMessage]) -> list[ModelMessage
     return found
 
 
-def _told(result: Any) -> str:  # noqa: ANN401
+def _told(result: ToolResult) -> str:
     body = result.result if result.error is None else {"error": result.error.message}
     return json.dumps(body, ensure_ascii=False)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import Submission
+from labharness.protocols.strict_json import Json
 from labharness.work.admission.quantities import Quantity, in_si, quantities
 
 CHARACTERS_MAX: Final = 8_192
@@ -376,7 +377,7 @@ def _against(wishes: Sequence[Wish], asked: Wish) -> str | None:
     return None
 
 
-def _proposed(row: SpokenInput, wishes: Sequence[Wish]) -> Any:  # noqa: ANN401 - a value of JSON
+def _proposed(row: SpokenInput, wishes: Sequence[Wish]) -> Json:
     """Return the one value that the words state for an input; None for none, and for several."""
     said = {(each.low, each.high) for each in wishes if each.way != "not" and each.low < math.inf}
     if len(said) != 1:
