@@ -129,7 +129,7 @@ def test_python_runs_the_package_as_the_command(module: str) -> None:
 
 def test_every_extra_that_is_named_is_one_that_is_declared() -> None:
     for module, extra in EXTRAS.items():
-        named = {"aio_pika": "aio-pika", "serial": "pyserial"}.get(module, module)
+        named = {"serial": "pyserial"}.get(module, module.replace("_", "-"))
         brings = PROJECT["optional-dependencies"][extra.name]
         assert any(row.startswith(named) for row in brings), module
 
