@@ -16,10 +16,12 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 ROW = re.compile(
-    r"^\| L(\d)-(\d+) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (run|—) \|$", re.MULTILINE
+    r"^\| (L\d|M)-(\d+) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (run|—) \|$", re.MULTILINE
 )
 CITED = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 COUNTS = re.compile(r"(<!-- from the rows -->\n).*?(<!-- end -->)", re.DOTALL)
+LAYERS = {"L1": "1", "L2": "2", "L3": "3", "L4": "4", "M": "MCP-CP"}
+"""The beginning of each number of a row, and its name among the counts."""
 HEAD = "| layer | kept | in part | not kept | requirements | run |\n|---|---|---|---|---|---|"
 KEPT, IN_PART, NOT_KEPT = "✓", "in part", "✗"
 RUN, NOT_RUN = "run", "—"
@@ -32,7 +34,7 @@ class Row:
     """One requirement.
 
     Attributes:
-        layer: Of HCP.
+        layer: Of HCP, or MCP-CP: one of `LAYERS`.
         number: Within its layer.
         kept: One of ``✓``, ``in part`` and ``✗``.
         where: The symbol that keeps it, and what is lacking.
@@ -40,7 +42,7 @@ class Row:
         run: ``run`` where one of them meets a served lab over a broker, or else ``—``.
     """
 
-    layer: int
+    layer: str
     number: int
     requirement: str
     kept: str
@@ -51,7 +53,7 @@ class Row:
     @property
     def name(self) -> str:
         """Return its number as the page has it."""
-        return f"L{self.layer}-{self.number}"
+        return f"{self.layer}-{self.number}"
 
     @property
     def served(self) -> tuple[str, ...]:
@@ -66,14 +68,14 @@ class Row:
 def rows() -> tuple[Row, ...]:
     """Return the rows of the page, in their order."""
     found = ROW.findall(PAGE.read_text("utf-8"))
-    return tuple(Row(int(layer), int(number), *rest) for layer, number, *rest in found)
+    return tuple(Row(layer, int(number), *rest) for layer, number, *rest in found)
 
 
 def page() -> str:
     """Return the page with what is run of each row, and the counts of its rows."""
     lines = [HEAD]
-    for layer in (1, 2, 3, 4):
-        lines.append(_counted(str(layer), [each for each in rows() if each.layer == layer]))
+    for layer, named in LAYERS.items():
+        lines.append(_counted(named, [each for each in rows() if each.layer == layer]))
     lines.append(_counted("all", rows()))
     table = "\n".join(lines)
     told = PAGE.read_text("utf-8")

@@ -1,6 +1,7 @@
 """A dialogue with a model: over the real wire, after a kill at any byte, and against liars."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,6 +102,32 @@ def test_a_dialogue_that_is_killed_at_any_byte_goes_on_with_one_task_and_no_resu
         assert [each.type for each in again.messages] == kinds, cut
         assert model.asked == left, cut
         assert len(lab.tasks) == 1, cut
+
+
+def test_one_call_of_a_tool_makes_the_four_messages_of_chapter_9(
+    tmp_path: Path, script: Path
+) -> None:
+    script.write_text(json.dumps([SCRIPT[0], {"text": "Nothing runs.", "calls": []}]), "utf-8")
+    talk, _ = dialogue(tmp_path, Scripted(script))
+    talk.say("what runs?")
+    assert talk.go_on() == ""
+    lines = (tmp_path / "dialogues" / "c-1.jsonl").read_text("utf-8").splitlines()
+    written = [json.loads(each) for each in lines]
+    assert [(each["type"], each["sender"]["type"]) for each in written] == [
+        ("USER_INPUT", "USER"),
+        ("MODEL_RESPONSE", "MODEL"),
+        ("TOOL_CALL_RESPONSE", "SYSTEM"),
+        ("MODEL_RESPONSE", "MODEL"),
+    ]
+    first, last = written[1]["content"], written[3]["content"]
+    assert (first["finishReason"], last["finishReason"]) == ("TOOL_CALLS", "STOP")
+    (call,), (result,) = first["toolCalls"], written[2]["content"]["results"]
+    assert (call["callId"], result["status"]) == (result["callId"], "SUCCESS")
+    assert result["executionTime"] >= 0
+    assert {each["contextId"] for each in written} == {"c-1"}
+    assert len({each["messageId"] for each in written}) == 4
+    for each in written:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z", each["timestamp"])
 
 
 def test_a_damaged_dialogue_is_not_taken_up(tmp_path: Path, script: Path) -> None:

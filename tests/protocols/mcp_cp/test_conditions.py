@@ -234,6 +234,11 @@ def test_a_condition_names_its_paths_and_whose_status_it_speaks_of() -> None:
     assert ("y",) in found.paths
 
 
+def test_a_condition_that_is_asked_for_again_is_read_once() -> None:
+    text = f"{ONE}.score > 0.5"
+    assert condition_of(text) is condition_of(text)
+
+
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     points = [EntryPoint("length", "builtins:len", conditions.FUNCTIONS)]

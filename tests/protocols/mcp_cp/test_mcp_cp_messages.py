@@ -409,8 +409,9 @@ def test_a_number_that_json_has_not_is_refused_at_its_place(number: str, where: 
 def test_an_integer_that_others_read_differently_is_refused_at_its_place() -> None:
     path = ("content", "usage", "totalTokens")
     assert read(changed(WHOLE["MODEL_RESPONSE"], path, 2**53 - 1))
-    fault = refused(changed(WHOLE["MODEL_RESPONSE"], path, 2**53))
-    assert fault.where == "$.content.usage.totalTokens"
+    for wrong in (2**53, 1.5, -1):
+        fault = refused(changed(WHOLE["MODEL_RESPONSE"], path, wrong))
+        assert fault.where == "$.content.usage.totalTokens"
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,28 @@ def test_the_time_of_both_sides_follows_from_the_mode(
     assert tools.total_s(mode, total, sides) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "runtime", "parameters"),
+    [
+        ("calculator", None, {"expression": "2*(3+4)"}),
+        ("database_query", None, {"query": "SELECT 1", "limit": 10, "timeout": 5}),
+        ("weather_api", None, {"city": "北京", "forecast_days": 3, "include_details": True}),
+        ("image_generator", None, {"prompt": "狼", "size": "64x64", "seeds": [42, 123]}),
+        ("highlight_element", "FRONTEND", {"selector": "#main-content", "duration": 3000}),
+        ("access_camera", "FRONTEND", {"mode": "photo", "resolution": "high"}),
+        ("local_image_resize", "FRONTEND", {"width": 300, "preserveAspectRatio": True}),
+        ("geolocation", "FRONTEND", {"accuracy": "high", "timeout": 5000}),
+    ],
+)
+def test_a_call_of_each_kind_of_tool_is_read_and_written_as_it_was(
+    name: str, runtime: str | None, parameters: dict[str, object]
+) -> None:
+    own = {} if runtime is None else {"runtime": runtime}
+    content = {"calls": [{"callId": "call_1", "name": name, "parameters": parameters, **own}]}
+    found = decode(written(message("TOOL_CALL_REQUEST", content)))
+    assert json.loads(encode(found))["content"] == content
+
+
 def test_a_chain_keeps_its_references_as_they_are() -> None:
     found = decode(written(WHOLE["TOOL_CALL_REQUEST"])).content
     assert isinstance(found, ToolCallRequest)

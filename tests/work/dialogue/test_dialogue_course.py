@@ -70,6 +70,16 @@ def test_every_dialogue_ends_within_its_bounds_and_each_call_is_carried_out_once
         assert said[-1].content.finish_reason != "TOOL_CALLS"
 
 
+def test_calls_follow_their_list_and_the_model_waits_for_the_last_of_them() -> None:
+    answer = response_of("t", [("a", ""), ("b", ""), ("c", "")], "tool_call", None, 1)
+    said = [message(0, "USER_INPUT", UserInput("grow")), message(1, "MODEL_RESPONSE", answer)]
+    for number, call in enumerate(answer.tool_calls):
+        assert next_step(said, BOUNDS, T0) == RunCalls(answer.tool_calls[number:])
+        result = ToolResult(call_id=call.call_id, status="SUCCESS", execution_time=1.0)
+        said.append(message(number + 2, "TOOL_CALL_RESPONSE", ToolCallResponse((result,))))
+    assert next_step(said, BOUNDS, T0) == AskModel()
+
+
 @pytest.mark.parametrize(
     ("bounds", "what"),
     [

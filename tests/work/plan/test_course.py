@@ -269,6 +269,17 @@ def test_a_dependency_that_did_not_complete_skips_what_needs_it_but_for_what_spe
     }
 
 
+def test_a_record_tells_its_id_its_status_and_its_result_error_or_reason() -> None:
+    plan = InstructionSet((one("a"), one("b"), one("c", "b")), PARALLEL)
+    drive = Drive(plan, {"b": ("broken",)})
+    drive.run()
+    assert [each.told() for each in drive.records.values()] == [
+        {"instructionId": "a", "status": "COMPLETED", "result": {"n": 1}},
+        {"instructionId": "b", "status": "FAILED", "error": "broken"},
+        {"instructionId": "c", "status": "SKIPPED", "reason": "dependency"},
+    ]
+
+
 def test_siblings_of_an_operation_that_failed_are_not_sent_unless_the_set_says_so() -> None:
     steps = (one("a", action="move"), one("b", action="move"), one("look"))
     found = {"a": "FAILED", "b": "dependency", "look": "COMPLETED"}

@@ -387,6 +387,20 @@ def test_the_result_of_one_is_an_input_of_the_next_and_a_condition_decides() -> 
     assert ran.statuses() == ["COMPLETED"] * 3 + ["condition"]
 
 
+def test_in_a_conditional_set_each_condition_decides_and_a_dependency_suffices() -> None:
+    ran = Ran(
+        plan(
+            {**act("wait", n=7), "condition": "true"},
+            {**act("wait", "i0"), "condition": "dependencies.i0.result.n > 5"},
+            {**act("wait", "i0"), "condition": "NOT dependencies.i0.result.n > 5"},
+            act("wait", "i1"),
+            act("wait", "i2"),
+            mode="CONDITIONAL",
+        )
+    )
+    assert ran.statuses() == ["COMPLETED", "COMPLETED", "condition", "COMPLETED", "dependency"]
+
+
 def test_a_cancelled_run_leaves_every_instruction_with_a_status() -> None:
     found: list[str] = []
 
