@@ -59,14 +59,17 @@ def ask(chosen: argparse.Namespace) -> int:
     context_id = chosen.context or Chance(None).uuid4()
     agent = Agent(plan.path, chosen.caller)
     dialogue = Dialogue(agent, _model(chosen, plan), context_id, told=told)
+    if chosen.words is None and not dialogue.messages:
+        raise BadUse("ask.unknown", context_id=context_id)
     complain(Text("ask.context", context_id=context_id))
     if chosen.words is not None:
         dialogue.say(chosen.words)
-    bound = dialogue.go_on()
-    last = next(each for each in reversed(dialogue.messages) if each.type == "MODEL_RESPONSE")
-    say(last.content.text)
+    bound, answer = dialogue.go_on(), dialogue.last_answer
+    if answer is not None:
+        say(answer.text)
     if dialogue.claims:
         warn(Text("ask.claims", numbers=", ".join(dialogue.claims)))
     if bound:
         warn(bound)
-    return EXIT_FAILED if bound or last.content.finish_reason != "STOP" else EXIT_COMPLETED
+    well = answer is not None and answer.finish_reason == "STOP" and not bound
+    return EXIT_COMPLETED if well else EXIT_FAILED

@@ -55,9 +55,11 @@ class Ended:
 
     Attributes:
         bound: Why it went no further; ``""`` where the model has ended it.
+        left: Calls that the bound has kept back; each is answered with it.
     """
 
     bound: str = ""
+    left: tuple[ToolCall, ...] = ()
 
 
 def next_step(
@@ -71,10 +73,11 @@ def next_step(
     heard = {each.call_id for each in results_of(turn)}
     if answers and answers[-1].finish_reason != "TOOL_CALLS":
         return Ended()
+    calls = answers[-1].tool_calls if answers else ()
+    left = tuple(each for each in calls if each.call_id not in heard)
     if bound := _passed(turn, answers, bounds, now):
-        return Ended(bound)
-    left = [each for each in answers[-1].tool_calls if each.call_id not in heard] if answers else []
-    return RunCalls(tuple(left)) if left else AskModel()
+        return Ended(bound, left)
+    return RunCalls(left) if left else AskModel()
 
 
 def turn_of(messages: Sequence[McpMessage]) -> Sequence[McpMessage]:

@@ -139,6 +139,30 @@ def test_a_damaged_dialogue_is_not_taken_up(tmp_path: Path, script: Path) -> Non
         dialogue(tmp_path, Scripted(script))
 
 
+@pytest.mark.parametrize("context_id", ["../up", "a/b", "", "x" * 65, "-x"])
+def test_the_id_of_a_dialogue_names_a_file_of_its_own_folder(
+    tmp_path: Path, script: Path, context_id: str
+) -> None:
+    lab: Any = Lab(tmp_path)
+    with pytest.raises(NotMcpCp, match="letters, digits"):
+        Dialogue(lab, Scripted(script), context_id)
+
+
+def test_a_dialogue_of_another_caller_or_of_too_many_bytes_is_not_taken_up(
+    tmp_path: Path, script: Path
+) -> None:
+    talk, lab = dialogue(tmp_path, Scripted(script))
+    talk.say("grow")
+    lab.caller_id = "ben"
+    with pytest.raises(NotMcpCp, match="another caller"):
+        Dialogue(talk.agent, Scripted(script), "c-1")
+    lab.caller_id = "ana"
+    with (tmp_path / "dialogues" / "c-1.jsonl").open("ab") as file:
+        file.write(b" " * 16_777_216)
+    with pytest.raises(NotMcpCp, match="begin another"):
+        Dialogue(talk.agent, Scripted(script), "c-1")
+
+
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1]", '[{"text": "x"}]', "no json"])
 def test_a_file_that_is_no_list_of_answers_is_one_plain_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "s.json"
@@ -234,6 +258,24 @@ def test_a_model_that_never_stops_is_stopped(
     assert [each.type for each in talk.messages].count("MODEL_RESPONSE") == 4
 
 
+def test_a_model_that_was_stopped_has_a_result_of_each_call_when_it_is_asked_again(
+    tmp_path: Path, served: Callable[[Any], OpenAiCompatible]
+) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def turns(body: dict[str, Any]) -> dict[str, Any]:
+        bodies.append(body)
+        return {"tools": [("list_runs", "{}")] * 3} if len(bodies) == 1 else {"text": "Well."}
+
+    talk, _ = dialogue(tmp_path, served(turns), Bounds(calls=2))
+    talk.say("loop")
+    assert "2 calls" in talk.go_on()
+    talk.say("and now?")
+    assert talk.go_on() == ""
+    roles = [each["role"] for each in bodies[1]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "tool", "tool", "user"]
+
+
 LIES = {
     "a number": ({"text": "The film is 0.98 sure."}, ("0.98",)),
     "a temperature": ({"text": "Done, verified at 751.5 degC."}, ("751.5",)),
@@ -280,3 +322,6 @@ def test_without_a_model_or_words_it_says_what_to_do(tmp_path: Path) -> None:
     who = ("--lab", lab, "--caller", "harness-alpha-001")
     assert "has no table [model]" in say("ask", "x", *who).err
     assert "--context" in say("ask", *who).err
+    unknown = say("ask", *who, "--model", "scripted", "--context", "0")
+    assert "there is no dialogue 0" in unknown.err
+    assert unknown.code == 64
