@@ -102,6 +102,9 @@ def confidential_line(folder: Path, *, keyed: bool = True, inputs: Path | None =
     return approved_copy(folder, edit=edited)
 
 
+APPROVALS = 'approvals = ["approval.toml", "approval-sequence.toml"]\n'
+
+
 def confidential_furnace(folder: Path, inputs: Path, *others: str) -> Path:
     """Write a furnace with a key and without an approval, which flushes for seconds only.
 
@@ -119,7 +122,7 @@ def confidential_furnace(folder: Path, inputs: Path, *others: str) -> Path:
     (folder / "hazards.toml").write_text(hazards, "utf-8")
     text = (shipped / "lab.toml").read_text("utf-8")
     for old, new in (
-        ('approvals = ["approval.toml"]\n', f"state_dir = {json.dumps(str(folder / 'state'))}\n"),
+        (APPROVALS, f"state_dir = {json.dumps(str(folder / 'state'))}\n"),
         ("[capability.annealing]\n", f"[capability.annealing]\nflush_s = {FLUSH_S}\n"),
     ):
         assert old in text
