@@ -270,7 +270,7 @@ def test_heat_at_its_highest_is_flown_beside_gas_at_its_lowest(furnace: LabPlan)
 
 @pytest.mark.promise(9)
 def test_a_step_that_is_not_flown_takes_no_less_than_it_states(furnace: LabPlan) -> None:
-    about = {"channel": "furnace.temperature", "limit": 100, "unit": "degC"}
+    about: Step = {"channel": "furnace.temperature", "limit": 100, "unit": "degC"}
     rise = step("rise", "rate_of_rise", **about, settle_s=600, duration_s=1800)
     found = predict(furnace, weighed(furnace, rise).planned.instructions, {})
     assert found.duration_s >= 2400
