@@ -276,6 +276,13 @@ def test_a_step_that_is_not_flown_takes_no_less_than_it_states(furnace: LabPlan)
     assert found.duration_s >= 2400
 
 
+def test_stage_and_description_of_a_caller_draw_on_no_terminal(furnace: LabPlan) -> None:
+    drawn = look("a", stage="\x1b[2Jhot")
+    drawn["metadata"]["description"] = "one\rtwo"
+    (read_step,) = weighed(furnace, drawn).planned.instructions.instructions
+    assert (read_step.stage, read_step.description) == ("\ufffd[2Jhot", "one\ufffdtwo")
+
+
 def starve(lab: Lab) -> None:
     """End the flow at the controller, as somebody at its keys does."""
     face = simulated_of(lab).faces["gas"]
