@@ -137,6 +137,20 @@ BUGS = (
         "test_each_branch_is_flown_with_both_ends_of_a_number",
     ),
     PlantedBug(
+        "numbers within bounds of two instructions that are flown at the same end alone",
+        "labharness.work.plan.branches:ways_of",
+        "itertools.product(('max', 'min'), repeat=len(open_))",
+        "[(each,) * len(open_) for each in ('max', 'min')]",
+        "test_heat_at_its_highest_is_flown_beside_gas_at_its_lowest",
+    ),
+    PlantedBug(
+        "measurement whose time a pre-flight leaves out",
+        "labharness.lab.wiring.preflight:_physical",
+        "max(instruction.expected_s, least_duration_s((instruction,)))",
+        "instruction.expected_s",
+        "test_a_step_that_is_not_flown_takes_no_less_than_it_states",
+    ),
+    PlantedBug(
         "two comparisons of a condition that are taken for one",
         "labharness.protocols.mcp_cp.conditions:_decision",
         "(_written(leaf if denied is None else leaf._replace(of=denied), {}), denied is None)",

@@ -32,6 +32,13 @@ BUGS = (
         "test_no_honest_task_is_refused_for_a_mention",
     ),
     PlantedBug(
+        "bound on the time of another stage that is held against an input",
+        "labharness.work.admission.intent:_row_of",
+        "bounds and unit in _GENERAL['stage']['units'] and staged",
+        "False",
+        "test_each_capability_has_its_own_words",
+    ),
+    PlantedBug(
         "signature of an approver that nobody checks",
         "labharness.work.admission.approval:why_not_by",
         "not signed_by(approver.key.hex(), signature, decision_bytes(fields))",

@@ -97,6 +97,7 @@ def line_facts(plan: LabPlan, settings: Mapping[str, Settings]) -> dict[str, Lin
             tube_volume_cm3=None if file.tube is None else file.tube.volume_cm3,
             ambient_torr=file.lab.ambient_torr or ATMOSPHERE_TORR,
             channels=tuple(channels_of(plan.instruments)),
+            contaminants=tuple(plan.envelope.purge.present),
         )
         for name, each in settings.items()
     }

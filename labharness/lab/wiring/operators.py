@@ -102,7 +102,8 @@ class TerminalOperator:
             LinkLost: The terminal has gone, or there never was one.
         """
         what = ", ".join(f"{name} = {value}" for name, value in details.items())
-        prompt = f"{text}\n  {what}\n  When it is done, type your name: "
+        said, of = map(_printable, (text, what))  # a caller wrote them, who moves no cursor
+        prompt = f"{said}\n  {of}\n  When it is done, type your name: "
         loop = asyncio.get_running_loop()
         while True:  # a person may take any time; the run's max_duration bounds it
             typed: asyncio.Future[str | None] = loop.create_future()
@@ -153,6 +154,10 @@ def _ask(
         text = None
     with suppress(RuntimeError):  # the run is over and its loop closed
         loop.call_soon_threadsafe(_answer, typed, text)
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def _answer(typed: "asyncio.Future[str | None]", text: str | None) -> None:

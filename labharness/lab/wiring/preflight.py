@@ -4,7 +4,7 @@ Everything is the line's own code: drivers, wire faces, guard, kernel and proced
 differ. The plant is nominal (no scatter, no noise, never the run's seed). The polls are coarser,
 and staleness with them, but none so coarse that its instrument's own watchdog would act. Steps that
 set nothing (the leak check's slope, all that looks at the sample) are not run; they take the time
-they are expected to.
+they are expected to, and no less than they state.
 
 `forecast` predicts a task for `labharness plan`: nothing is submitted, and no port is opened.
 """
@@ -40,6 +40,7 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.desk.admitting import Admitting
+from labharness.work.desk.energised import least_duration_s
 from labharness.work.desk.facts import facts_for
 from labharness.work.desk.folder import JOURNAL_NAME
 from labharness.work.plan import (
@@ -319,7 +320,8 @@ def _physical(instruction: Instruction) -> Instruction:
     """Keep a step that sets or waits; let any other only take its time."""
     if instruction.action in PHYSICAL_VERBS and instruction.action not in SETS_NOTHING:
         return instruction
-    return replace(instruction, action=EXPECT, parameters={})
+    lasts_s = max(instruction.expected_s, least_duration_s((instruction,)))
+    return replace(instruction, action=EXPECT, parameters={}, expected_s=lasts_s)
 
 
 def _channel(instruction: Instruction | None) -> str:

@@ -41,6 +41,7 @@ _HUGE: Final = 1e300
 _NEAR: Final = 1e-9  # 700 degC is 700 degC in kelvin too
 _MIXED: Final = re.compile(_GENERAL["tiles"]["mixed"])
 _TILES: Final = re.compile(_GENERAL["tiles"]["expression"])
+_STAGE: Final = re.compile(_GENERAL["stage"]["words"], re.IGNORECASE)
 Way = Literal["", "at_most", "at_least", "not"]
 
 
@@ -280,7 +281,7 @@ def _said(tile: _Tile, tokens: _Tokens, text: str, spoken: SpokenInputs) -> _Wis
     row, meant = tokens[at][3:]
     words = text[tokens[first].start : tokens[last - 1].end][:SHOWN]
     if isinstance(meant, Quantity):
-        of = _row_of(tile, tokens, at, spoken)
+        of = _row_of(tile, tokens, at, text, spoken)
         return None if of is None else [Wish(of, words, *_bounds(tile, meant, of))]
     if row is None or (tile["on"] and not row.on):
         return None
@@ -292,8 +293,13 @@ def _said(tile: _Tile, tokens: _Tokens, text: str, spoken: SpokenInputs) -> _Wis
     return [Wish(each, words, math.inf, math.inf) for each in rows]
 
 
-def _row_of(tile: _Tile, words: _Tokens, at: int, spoken: SpokenInputs) -> SpokenInput | None:
-    """Return the one input that a quantity may be of: of its topic, else of its unit alone."""
+def _row_of(
+    tile: _Tile, words: _Tokens, at: int, text: str, spoken: SpokenInputs
+) -> SpokenInput | None:
+    """Return the one input that a quantity may be of: of its topic, else of its unit alone.
+
+    A bound on a time or a rate is of no input beside a topic, or a word of another stage.
+    """
     before = tile.string[:at]
     begin = max(map(before.rfind, "ay")) + 1
     clause = re.split("[ay]", tile.string[begin:])[0]
@@ -304,6 +310,11 @@ def _row_of(tile: _Tile, words: _Tokens, at: int, spoken: SpokenInputs) -> Spoke
     of = of or [each for each in rows if not each.topic]
     bounds = tile["way"] or tile["fixed"] or tile["after"]
     strange = bounds and ("b" in before or any(one and not one.none for one in named))
+    part = words[before.rfind("a") + 1 : begin + len(clause)]
+    staged = any(each.letter == "t" for each in part) or _STAGE.search(
+        text, part[0].start, part[-1].end
+    )
+    strange = strange or (bounds and unit in _GENERAL["stage"]["units"] and staged)
     sure = len(of) == 1 and "b" not in clause and not (strange and not of[0].topic)
     return of[0] if sure else None
 

@@ -46,6 +46,7 @@ class LineFacts:
         tube_volume_cm3: Volume that the purge proof counts; ``None`` on a line without one.
         ambient_torr: Pressure of the room, which an open tube takes.
         channels: Each channel of the line, also those that can only be read.
+        contaminants: Those whose purge its envelope counts.
     """
 
     limits: Mapping[str, tuple[float, float, str]]
@@ -53,6 +54,7 @@ class LineFacts:
     tube_volume_cm3: float | None = None
     ambient_torr: float = ATMOSPHERE_TORR
     channels: tuple[str, ...] = ()
+    contaminants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ from labharness.work.plan import Prediction
 from labharness.work.plan.branches import unflown
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})
+LONGEST_S = 1e9  # of a plan that a message tells of
 WAYS_MAX = 6  # changes of inputs that are tried, each by a whole admission
 
 
@@ -168,7 +169,7 @@ class Admitting:
             commands = stated(planned.instructions, highest)
         except BadPlan as why:
             return Rejected("resource_unavailable", Text("plan.wrong", why=str(why)))
-        least_s = least_duration_s(planned.instructions)
+        least_s = least_duration_s(planned.instructions.instructions)
         planned = replace(planned, duration_s=max(planned.duration_s, least_s))
         longest_s = screened.max_duration_s
         if facts.predict is not None:  # the pre-flight alone decides how long it takes
@@ -450,7 +451,7 @@ class Admitting:
 
 def _too_long(screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:
     # rounded as `plan` prints it, so that exactly that may be asked for
-    needed_s = math.ceil(duration_s)
+    needed_s = math.ceil(min(duration_s, LONGEST_S))
     if needed_s <= allowed_s:
         return None
     asked, needed = format_duration(screened.max_duration_s), format_duration(needed_s)

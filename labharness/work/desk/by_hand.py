@@ -19,6 +19,7 @@ from labharness.line.hindrances import lost_states, stop_procedure
 from labharness.line.instrument import channel_of
 from labharness.safety.guard import PortBusy
 from labharness.safety.kernel import Mode
+from labharness.work.plan.set_reading import printable
 
 TEXT_MAX = 500  # characters of a name or a reason
 READS_MAX = 8  # that wait at once, for all persons together
@@ -323,12 +324,8 @@ def _shown(ending: Ending) -> str:
 
 def _said(what: Text, asked: Mapping[str, Any]) -> Text:
     """Return a request with its person and reason as one printable text."""
-    by, reason = (_readable(words_of(asked, name)[:TEXT_MAX]) for name in ("by", "reason"))
+    by, reason = (printable(words_of(asked, name)[:TEXT_MAX]) for name in ("by", "reason"))
     return Text("by_hand", what=what, by=by, reason=_after(reason))
-
-
-def _readable(text: str) -> str:
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def _after(*said: str) -> str:

@@ -14,7 +14,7 @@ from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Adds
 from labharness.work.admission.risk import categories_of_gas, common_name
-from labharness.work.plan import InstructionSet, Prediction, stated_commands
+from labharness.work.plan import Instruction, InstructionSet, Prediction, stated_commands
 
 FLOWED_CM3 = 1.0
 """A gas was let in if the meter of pre-flight counts more: a nominal meter has no noise."""
@@ -169,10 +169,9 @@ def _harms_nobody(source: EnergySource) -> bool:
     return source.harmless or (source.adds is Adds.GAS and not categories_of_gas(source.gas))
 
 
-def least_duration_s(instructions: InstructionSet) -> float:
-    """Return the time (s) that a plan takes at least, by the waits that it states."""
-    plan = instructions.instructions
-    said = (each.parameters.get(name) for each in plan for name in MEASURES.get(each.action, ()))
+def least_duration_s(steps: Sequence[Instruction]) -> float:
+    """Return the time (s) that steps of a plan take at least, by the waits that they state."""
+    said = (each.parameters.get(name) for each in steps for name in MEASURES.get(each.action, ()))
     return sum((float(value) for value in said if isinstance(value, int | float)), 0.0)
 
 

@@ -18,14 +18,19 @@ FLIGHTS_MAX: Final = 16
 
 
 def ways_of(plan: InstructionSet) -> Iterator[InstructionSet]:
-    """Return each way that a set may go: every branch, with numbers within bounds at both ends."""
+    """Return each way that a set may go: every branch, with numbers within bounds at both ends.
+
+    Those of two instructions are at the same end, and at opposite ones: heat at its highest beside
+    gas at its lowest is a way too.
+    """
     decisions = sorted({each for step in plan.instructions for each in _decisions(step)})
-    ends = ("max", "min") if any(map(_is_filled_in, plan.instructions)) else ("max",)
+    open_ = [each.instruction_id for each in plan.instructions if _is_filled_in(each)]
     for truths in itertools.product((True, False), repeat=len(decisions)):
         known = dict(zip(decisions, truths, strict=True))
-        for end in ends:
-            steps = tuple(_decided(each, known, end) for each in plan.instructions)
-            yield replace(plan, instructions=steps)
+        for ends in itertools.product(("max", "min"), repeat=len(open_)):
+            at = dict(zip(open_, ends, strict=True))
+            steps = (_decided(each, known, at) for each in plan.instructions)
+            yield replace(plan, instructions=tuple(steps))
 
 
 def unflown(plan: InstructionSet, flown: Iterable[Prediction]) -> tuple[str, ...]:
@@ -48,11 +53,12 @@ def unflown(plan: InstructionSet, flown: Iterable[Prediction]) -> tuple[str, ...
     )
 
 
-def _decided(step: Instruction, truths: Mapping[str, bool], end: str) -> Instruction:
+def _decided(step: Instruction, truths: Mapping[str, bool], ends: Mapping[str, str]) -> Instruction:
     parsed = step.parsed_condition()
     if parsed is not None and parsed.decisions():
         step = replace(step, condition=parsed.decided(truths))
-    return replace(step, parameters=at_end(step.parameters, end)) if _is_filled_in(step) else step
+    end = ends.get(step.instruction_id)
+    return step if end is None else replace(step, parameters=at_end(step.parameters, end))
 
 
 def _decisions(step: Instruction) -> frozenset[str]:

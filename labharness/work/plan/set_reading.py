@@ -316,12 +316,17 @@ def _instruction(
         condition=item.condition,
         recovery=item.recovery,
         timeout_s=next(each for each in (item.timeout, set_s, TIMEOUT_S) if each is not None),
-        stage=about.stage,
-        description=about.description,
+        stage=printable(about.stage),
+        description=printable(about.description),
         expected_s=about.expected_duration,
         holdable=about.holdable,
         checkpoint=about.checkpoint,
     )
+
+
+def printable(text: str) -> str:
+    """Return words of a caller without what would draw on a terminal."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def _kind(

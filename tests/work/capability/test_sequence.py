@@ -256,6 +256,33 @@ def test_a_branch_that_was_not_flown_takes_a_person(
             assert "a person must be there" in ended.reason_message
 
 
+@pytest.mark.promise(9)
+def test_heat_at_its_highest_is_flown_beside_gas_at_its_lowest(furnace: LabPlan) -> None:
+    ends = {"from": "${dependencies.look.result.value}", "min": 0, "max": 100}
+    gas, rest = put("gas", "gas.setpoint", ends, "look"), stay("rest", 60, "gas")
+    hot = put("hot", "furnace.setpoint", ends, "look", "rest")
+    found = predict(
+        furnace, weighed(furnace, look("look"), gas, rest, hot).planned.instructions, {}
+    )
+    assert found.violation is not None
+    assert "takes gas.flow at least 20" in found.violation.detail
+
+
+@pytest.mark.promise(9)
+def test_a_step_that_is_not_flown_takes_no_less_than_it_states(furnace: LabPlan) -> None:
+    about: Step = {"channel": "furnace.temperature", "limit": 100, "unit": "degC"}
+    rise = step("rise", "rate_of_rise", **about, settle_s=600, duration_s=1800)
+    found = predict(furnace, weighed(furnace, rise).planned.instructions, {})
+    assert found.duration_s >= 2400
+
+
+def test_stage_and_description_of_a_caller_draw_on_no_terminal(furnace: LabPlan) -> None:
+    drawn = look("a", stage="\x1b[2Jhot")
+    drawn["metadata"]["description"] = "one\rtwo"
+    (read_step,) = weighed(furnace, drawn).planned.instructions.instructions
+    assert (read_step.stage, read_step.description) == ("\ufffd[2Jhot", "one\ufffdtwo")
+
+
 def starve(lab: Lab) -> None:
     """End the flow at the controller, as somebody at its keys does."""
     face = simulated_of(lab).faces["gas"]
@@ -451,6 +478,8 @@ def test_an_agreement_to_a_set_covers_no_other_branch(furnace: LabPlan, tmp_path
         ),
         ((step("a", "wiat", channel="gas.flow"),), "unknown action 'wiat'"),
         ((step("a", "wait"),), "'channel' is a required property"),
+        ((step("a", "purge", contaminant="argn", volumes=1),), "no purge of 'argn' is counted"),
+        ((stay("a", 1e308), stay("b", 1e308)), "The plan takes"),
     ],
 )
 def test_what_leads_nowhere_is_refused_before_anything_runs(

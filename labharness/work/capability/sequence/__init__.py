@@ -59,7 +59,7 @@ class InstructionSequence:
         try:
             instructions = read_set(inputs["instructions"], self.actions)
             for each in instructions.instructions:
-                _check(each, facts.channels)
+                _check(each, facts)
         except BadInstruction as why:
             return CannotDo("invalid_input", str(why), Text("sequence.change"))
         steps = instructions.instructions
@@ -101,9 +101,9 @@ def _told(record: StepRecord) -> Mapping[str, Any]:
     return replace(record, result=None if record.result is None else kept).told()
 
 
-def _check(step: Instruction, channels: Sequence[str]) -> None:
-    """Refuse what the reader of sets cannot know: channels, and that no set is resumed."""
-    name = step.instruction_id
+def _check(step: Instruction, facts: LineFacts) -> None:
+    """Refuse what the reader of sets cannot know: names of the line, and that no set is resumed."""
+    name, channels = step.instruction_id, facts.channels
     if step.checkpoint is not None:
         raise BadInstruction("sequence.no_checkpoint", name=name)
     for _, asked in step.ways():
@@ -113,6 +113,10 @@ def _check(step: Instruction, channels: Sequence[str]) -> None:
             if each not in channels:
                 meant, what = did_you_mean(each, channels), each[:80]
                 raise BadInstruction("sequence.no_channel", name=name, channel=what, meant=meant)
+        gas = asked.get("contaminant")
+        if gas is not None and gas not in facts.contaminants:
+            known, what = list(facts.contaminants), gas[:80]
+            raise BadInstruction("sequence.no_contaminant", name=name, gas=what, known=known)
 
 
 CAPABILITY = InstructionSequence()
