@@ -43,10 +43,10 @@ def parse_wdf(data: bytes) -> Recording:
         if wanted not in blocks:
             raise BadFile("spectra.no_block", format=NAME, block=wanted.decode())
     axis_at = blocks[b"XLST"]
+    axis = _take(data, axis_at + 8, points, "<f4", "XLST")
     unit = header_at(data, axis_at, Layout("4x i", "unit"))["unit"]
     if unit not in UNITS:
         raise BadFile("spectra.wdf_unit", format=NAME, unit=unit)
-    axis = _take(data, axis_at + 8, points, "<f4", "XLST")
     counts = _take(data, blocks[b"DATA"], count * points, "<f4", "DATA").reshape(count, points)
     places = {}
     if b"ORGN" in blocks:

@@ -95,6 +95,19 @@ def test_a_damaged_file_is_refused_or_read(name: str, data: st.DataObject) -> No
     readable(damaged(data, FILES[name]()))
 
 
+def test_a_file_that_ends_within_the_head_of_a_block_is_refused() -> None:
+    data = FILES["WDF"]()
+    at = data.index(b"XLST")
+    assert not any(readable(data[:cut]) for cut in range(at, at + 40))
+
+
+def test_a_place_on_the_axis_that_is_no_number_is_refused_or_left_out() -> None:
+    lines = FILES["LabSpec text"]().splitlines()
+    for number in (-1, -2):
+        values = lines[number].split()
+        readable(b"\n".join([*lines[:number], b"1e999\t" + values[-1], *lines[number:][1:]]))
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", FILES)
