@@ -266,6 +266,7 @@ def test_what_was_not_read_is_said_in_its_words_and_lowers_the_confidence() -> N
     assert "It is for Dr Smith." in text
 
 
+@pytest.mark.promise(52)
 @pytest.mark.parametrize(
     ("intent", "capability", "inputs", "place"),
     [
