@@ -1,7 +1,6 @@
 """A model that is a Python function, over the wire of OpenAI's interface (chat completions)."""
 
 import itertools
-import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -63,8 +62,3 @@ def model_at_port(script: Callable[[dict[str, Any]], Turn]) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
-
-
-def said_in(body: Mapping[str, Any]) -> str:
-    """Return everything that a request tells a model, as text."""
-    return json.dumps(body, ensure_ascii=False)

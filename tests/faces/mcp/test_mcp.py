@@ -12,14 +12,11 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from commands import ROOT, say
 from labharness.core.errors import LabError
 from labharness.core.operations import operations
 from labharness.faces.dialogue.tools import TOOLS, Agent, NotForAgent, plain
-from labharness.faces.mcp.server import server_of
 from labharness.lab import read_lab
 from labharness.lab.house.intake import RUNTIME, must
 from labharness.lab.house.orders import WORKER
@@ -71,11 +68,20 @@ def keep(lab: Path, caller_id: str, *commands: TaskCommand) -> Path:
     return home / HOUSE_JOURNAL
 
 
+def connected(lab: Path, mode: Any) -> Any:
+    """Return the SDK's client of an agent of the operator; it takes two seconds to import."""
+    from mcp.client.client import Client
+
+    from labharness.faces.mcp.server import server_of
+
+    return Client(server_of(Agent(lab, "operator")), mode=mode)
+
+
 def calls(lab: Path, *asked: tuple[str, dict[str, Any]], mode: Any = "auto") -> list[Any]:
     """Return the answers to calls of an agent of the operator, in memory."""
 
     async def main() -> list[Any]:
-        async with Client(server_of(Agent(lab, "operator")), mode=mode) as client:
+        async with connected(lab, mode) as client:
             return [await client.call_tool(*each) for each in asked]
 
     return anyio.run(main)
@@ -86,7 +92,7 @@ def test_both_eras_are_told_of_the_lab_and_of_tools_that_steer_nothing(
     lab: Path, mode: Any
 ) -> None:
     async def main() -> tuple[Any, Any, Any]:
-        async with Client(server_of(Agent(lab, "operator")), mode=mode) as client:
+        async with connected(lab, mode) as client:
             tools = await client.list_tools()
             card = await client.read_resource("lab://card")
             return tools.tools, card.contents[0], await client.call_tool("describe_lab", {})
@@ -282,6 +288,9 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
     lab: Path, tmp_path: Path
 ) -> None:
     up = Up(lab, tmp_path / "runs")
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "labharness", "mcp", "--lab", str(lab), "--caller", "operator"],
