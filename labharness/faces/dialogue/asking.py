@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from labharness.core.clock import Chance, steady_s, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
-from labharness.core.files.durable import append_durably
+from labharness.core.files.durable import append_durably, write_durably
 from labharness.core.files.named import open_named
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
@@ -162,19 +162,20 @@ def _kept_back(call: ToolCall, bound: str) -> ToolResult:
 
 
 def _kept(path: Path) -> list[McpMessage]:
-    """Return the messages of a dialogue; half a line of a killed process is none."""
+    """Return the messages of a dialogue; half a line that a killed process has left is cut off."""
     if not path.exists():
         return []
     with open_named(path) as file:
         data = file.read(HISTORY_BYTES_MAX + 1)
     if len(data) > HISTORY_BYTES_MAX:
         raise NotMcpCp(Text("dialogue.full", path=str(path), most=HISTORY_BYTES_MAX))
-    lines = data.splitlines()
+    whole, end, half = data.rpartition(b"\n")
+    if half:
+        write_durably(path, whole + end)
     found = []
-    for number, line in enumerate(lines):
+    for number, line in enumerate(whole.splitlines(), 1):
         try:
             found.append(decode(line))
         except NotMcpCp as why:
-            if number + 1 < len(lines):
-                raise NotMcpCp(Text("dialogue.damaged", path=str(path), line=number + 1)) from why
+            raise NotMcpCp(Text("dialogue.damaged", path=str(path), line=number)) from why
     return found

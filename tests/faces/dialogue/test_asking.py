@@ -100,6 +100,8 @@ def test_a_dialogue_that_is_killed_at_any_byte_goes_on_with_one_task_and_no_resu
         assert [each.type for each in again.messages] == kinds, cut
         assert model.asked == left, cut
         assert len(lab.tasks) == 1, cut
+        once_more, _ = dialogue(folder, model)
+        assert once_more.messages == again.messages, cut
 
 
 def test_one_call_of_a_tool_makes_the_four_messages_of_chapter_9(
