@@ -45,8 +45,8 @@ def plan(chosen: argparse.Namespace) -> int:
     if isinstance(found, InstructionSet):
         say_each(DRAWINGS[chosen.draw](found))
         return EXIT_COMPLETED
-    if found.unknown:
-        warn(found.unknown)
+    for each in filter(None, (found.unknown, *found.warnings)):
+        warn(each)
     prediction = found.prediction.to_json()
     told = {name: getattr(found, name) for name in ("asks", "risk_level", "risk_reasons")}
     takes, *rest = prediction_lines(prediction)

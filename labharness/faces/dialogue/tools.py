@@ -275,7 +275,7 @@ class Agent:
         if isinstance(found, Rejected):
             return {"outcome": "rejected", **asdict(found)}
         flown = found.prediction.to_json()
-        told = ("asks", "approved", "risk_level", "risk_reasons", "unknown")
+        told = ("asks", "approved", "risk_level", "risk_reasons", "unknown", "warnings")
         kept = {name: flown[name] for name in ("duration_s", "gas_used_cm3", "units")}
         ranges = {
             channel: {"low": min(points)[1], "high": max(value for _, value in points)}

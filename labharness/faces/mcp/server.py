@@ -34,12 +34,18 @@ Context = ServerRequestContext[Any]
 
 
 def serve(lab: Path, caller_id: str) -> None:
-    """Serve until the input ends."""
-    anyio.run(_serve, lab, caller_id)
+    """Serve until the input ends.
+
+    Raises:
+        NotForAgent: The lab does not know the caller.
+    """
+    agent = Agent(lab, caller_id)
+    agent.describe_lab()
+    anyio.run(_serve, agent)
 
 
-async def _serve(lab: Path, caller_id: str) -> None:
-    server = server_of(Agent(lab, caller_id))
+async def _serve(agent: Agent) -> None:
+    server = server_of(agent)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 

@@ -408,7 +408,7 @@ def _steps(
         status[name] = each.body["status"]
         if status[name] in ENDED:
             ended[name] = each.at_s - origin_s
-        else:
+        elif status[name] != "SKIPPED":  # which has neither begun nor ended
             began.setdefault(name, each.at_s - origin_s)
     return tuple(
         StepRow(

@@ -353,6 +353,7 @@ class Forecast:
         risk_reasons: Why.
         approved: The standing approval; ``""`` where there is none, or none is needed.
         unknown: The facts that could not be read; ``""`` for none.
+        warnings: What its words say and its inputs do not, and what was not read of them.
     """
 
     prediction: Prediction
@@ -361,6 +362,7 @@ class Forecast:
     risk_reasons: tuple[str, ...]
     approved: str
     unknown: str
+    warnings: tuple[str, ...] = ()
 
 
 def forecast(plan: LabPlan, payload: TaskSubmit, runs: Path = Path("runs")) -> Forecast | Rejected:
@@ -432,7 +434,7 @@ async def _foreseen(
     if isinstance(flown, Rejected):
         return await admitting.advise(payload, flown)
     weighed, found = flown
-    approved = admitting.approve(weighed, payload.caller_id)
+    approved, reading = admitting.approve(weighed, payload.caller_id), weighed.screened.reading
     if found is None:
         took_s = weighed.planned.duration_s
         found = Prediction(duration_s=took_s, steps=(), trajectory={}, units={}, gas_used_cm3={})
@@ -443,6 +445,7 @@ async def _foreseen(
         risk_reasons=tuple(weighed.risk.reasons),
         approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
         unknown=unknown,
+        warnings=() if reading is None else tuple(text for _, text in reading.warnings()),
     )
 
 

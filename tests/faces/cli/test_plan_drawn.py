@@ -1,5 +1,8 @@
 """``plan --draw`` prints the graph of a task's instructions, and flies nothing."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from commands import ROOT, say
@@ -34,3 +37,15 @@ def test_a_task_that_would_be_rejected_is_not_drawn() -> None:
 def test_one_form_is_printed_at_a_time() -> None:
     assert say("plan", TASK, "--draw", "text", "--json").code == 64
     assert say("plan", TASK, "--draw", "svg").code == 64
+
+
+def test_a_plan_says_what_its_words_ask_for_and_its_inputs_do_not(tmp_path: Path) -> None:
+    asked = json.loads(TASK.read_text("utf-8"))
+    intent = "Anneal under 50 sccm argon. It is for Dr Smith."
+    asked["payload"] |= {"intent": intent, "inputs": {"temperature_c": 120, "duration_s": 120}}
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps(asked), "utf-8")
+    said = say("plan", path, "--lab", LAB)
+    assert said.code == 0
+    assert "inputs.flow_sccm: 50.0" in said.err
+    assert "It is for Dr Smith." in said.err

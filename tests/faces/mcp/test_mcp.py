@@ -121,6 +121,12 @@ def test_a_caller_that_the_lab_does_not_know_is_told_nothing(
     assert not set(Agent(ANNEALING_LAB, "operator").call(name, arguments)) & {"outcome", "code"}
 
 
+def test_a_caller_that_the_lab_does_not_know_is_refused_before_an_agent_connects() -> None:
+    said = say("mcp", "--caller", "nobody", "--lab", ANNEALING_LAB)
+    assert said.code == 1
+    assert said.err == "labharness mcp: caller 'nobody' is not authenticated [not_for_agent]\n"
+
+
 HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
     **{
         name: (name, {"channel": "smu.level", "value": 5.0, "unit": "V"}, "there is no tool")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from commands import ROOT, say
 from labharness.core.vocabulary import Cause
 from labharness.core.vocabulary.hours import read_hours
 from labharness.core.vocabulary.trips import Trip
+from labharness.faces.report.reading import read_run
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
@@ -147,6 +149,9 @@ def test_the_example_runs_to_an_answer_a_curve_and_a_report(tmp_path: Path) -> N
     rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
     assert max(float(row["furnace.temperature"]) for row in rows) == pytest.approx(200, abs=5)
     assert "Bake for 10 minutes" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    phases = read_run(tmp_path / "run" / "journal.sqlite").phases
+    assert [each.name for each in phases] == ["flush", "heating", "bake", "cooling"]
+    assert all(one.end_s <= other.start_s for one, other in pairwise(phases))
     explained = say("policy", "explain", EXAMPLE, "--lab", ANNEALING_LAB)
     assert explained.code == 0, explained.err
 
