@@ -353,7 +353,7 @@ class Forecast:
         risk_reasons: Why.
         approved: The standing approval; ``""`` where there is none, or none is needed.
         unknown: The facts that could not be read; ``""`` for none.
-        warnings: What its words say and its inputs do not, and what was not read of them.
+        warnings: Inputs that its words state and that were left open, and words that were not read.
     """
 
     prediction: Prediction
