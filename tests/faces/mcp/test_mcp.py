@@ -316,10 +316,7 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
             assert checked["outcome"] == "accepted"
             ids = {(await call("submit_task", task=TASK))["task_id"] for _ in range(20)}
             (task_id,) = ids
-            for _ in range(300):
-                if (await call("get_task", task_id=task_id))["status"] == "completed":
-                    break
-                await anyio.sleep(0.2)
+            assert (await call("get_task", task_id=task_id, wait_s=50))["status"] == "completed"
             ids.add((await call("submit_task", task=TASK))["task_id"])
             refused = await call("submit_task", task={**TASK, "inputs": {}})
             assert refused["outcome"] == "rejected"
@@ -329,6 +326,8 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
             again = await call("check_plan", task={**TASK, "inputs": {"inputs_uri": uri}})
             assert again["reason_code"] == "invalid_input", "of its own run, and no inputs"
             trend = await call("trend", task_id=task_id, channels=list(run["ranges"])[:1])
+            missing = await agent.call_tool("trend", {"task_id": task_id, "channels": ["smu.no"]})
+            assert f"it has {next(iter(run['ranges']))}" in missing.structured_content["message"]
             task = await call("get_task", task_id=task_id)
             return ids, run, trend, task, await call("list_runs")
 
@@ -345,4 +344,4 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
     assert 0 < len(points) <= POINTS_MAX
     folder = up.runs / task["attempts"][0]["runId"]
     read = [each.split()[-1] for each in say("journal", "access", folder).out.splitlines()]
-    assert read == ["answer", run["answer"]["artifacts"][0]["uri"], "readings"]
+    assert read == ["answer", run["answer"]["artifacts"][0]["uri"], "readings", "readings"]

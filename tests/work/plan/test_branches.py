@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from labharness.protocols.mcp_cp.conditions import condition_of
 from labharness.work.plan import PredictedStep, Prediction
 from labharness.work.plan.actions import ActionSchema
-from labharness.work.plan.branches import unflown, ways_of
+from labharness.work.plan.branches import FLIGHTS_MAX, unflown, ways_of
 from labharness.work.plan.instructions import InstructionKind, InstructionSet
 from labharness.work.plan.set_reading import read_set
 
@@ -123,3 +123,24 @@ def test_opposites_are_one_decision_and_a_plan_without_any_is_flown_as_it_is() -
         assert [step.condition for step in each.instructions[2:]] in ([], [join])
     assert unflown(plan(), ()) == ()
     assert unflown(plan(join, goesOn=True), ()) == ("c0",)
+
+
+@pytest.mark.promise(9)
+def test_numbers_with_more_ways_than_are_flown_take_a_person() -> None:
+    number = {"from": "${dependencies.a.result.n}", "min": 0, "max": 1}
+    steps = [
+        {"instructionId": "a", "action": "look"},
+        *(
+            {
+                "instructionId": f"c{at}",
+                "action": "move",
+                "dependencies": ["a"],
+                "parameters": {"to": number},
+            }
+            for at in range(5)
+        ),
+    ]
+    found = read_set({"instructions": steps, "executionMode": "PARALLEL"}, ACTIONS)
+    flown = Prediction(duration_s=1.0, steps=(), trajectory={}, units={}, gas_used_cm3={})
+    assert unflown(found, [flown] * FLIGHTS_MAX) == ("c0", "c1", "c2", "c3", "c4")
+    assert unflown(found, [flown for _ in ways_of(found)]) == ()
