@@ -63,7 +63,7 @@ BUGS = (
     ),
     PlantedBug(
         "number of a liar taken for one of the lab",
-        "labharness.work.dialogue.course:unheard",
+        "labharness.work.dialogue.course:claims_in",
         "not any(round(each, _decimals(word)) == float(word) for each in known)",
         "False",
         "test_what_a_liar_claims_is_shown_apart",

@@ -34,9 +34,9 @@ from labharness.work.dialogue.course import (
     Bounds,
     Ended,
     RunCalls,
+    claims_in,
     next_step,
     turn_of,
-    unheard,
 )
 
 PROMPT: Final = (
@@ -120,7 +120,7 @@ class Dialogue:
     def claims(self) -> tuple[str, ...]:
         """The numbers of the last answer that no tool has returned."""
         answer = self.last_answer
-        return () if answer is None else unheard(answer.text, self.messages)
+        return () if answer is None else claims_in(answer.text, self.messages)
 
     def _result(self, call: ToolCall) -> ToolResult:
         began_s, result, error = steady_s(), None, None

@@ -159,7 +159,7 @@ COUNTED: Final = 10
 """Whole numbers below this are counts in a sentence, and no claim about a measurement."""
 
 
-def unheard(text: str, messages: Iterable[McpMessage]) -> tuple[str, ...]:
+def claims_in(text: str, messages: Iterable[McpMessage]) -> tuple[str, ...]:
     """Return the numbers of a text that no tool has returned, and the user has not said.
 
     A number counts as returned where one that was returned rounds to it.

@@ -19,10 +19,10 @@ from labharness.work.dialogue.course import (
     Bounds,
     Ended,
     RunCalls,
+    claims_in,
     next_step,
     response_of,
     results_of,
-    unheard,
 )
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -136,5 +136,5 @@ def test_numbers_that_no_tool_returned_are_marked(text: str, marked: tuple[str, 
         message(0, "USER_INPUT", UserInput("20 minutes")),
         message(1, "TOOL_CALL_RESPONSE", ToolCallResponse((result,))),
     ]
-    assert unheard(text, said) == marked
+    assert claims_in(text, said) == marked
     assert json.loads(encode(said[1]))["content"]["results"][0]["callId"] == "c"
