@@ -6,17 +6,21 @@ any other, and persons agree to it elsewhere.
 """
 
 import json
+import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from labharness.core.clock import pause, steady_s, utc_text, wall_clock_utc
+from labharness.core.errors import LabError
 from labharness.core.operations import Kind
 from labharness.core.vocabulary.digests import digest_of
-from labharness.core.vocabulary.texts import CodedError
+from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.faces.dialogue.plugins import loaded
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.reading import read_run
 from labharness.instruments.link.conversation import LineControl, NoOwner, house_door
@@ -45,6 +49,11 @@ from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import task_of, utc
 from labharness.work.task.states import TERMINAL
+
+LOG = logging.getLogger(__name__)
+
+GROUP: Final = "labharness.agent_tools"
+"""Entry points of further tools: the name, and a value `AgentTool` of kind ``read``."""
 
 ANSWER_BYTES_MAX: Final = 65_536
 """Size (bytes) of the largest answer to a model."""
@@ -154,15 +163,27 @@ class Agent:
             NotForAgent: There is no such tool or argument, or the answer is not for this agent.
             LabError: The lab refuses, or is not up.
         """
-        tool = TOOLS.get(name)
+        tool = known_tools().get(name)
         if tool is None:
-            raise NotForAgent("agent.unknown_tool", name=name[:80], known=", ".join(TOOLS))
+            raise NotForAgent("agent.unknown_tool", name=name[:80], known=", ".join(known_tools()))
         if fault := input_fault(tool.schema, arguments):
             raise NotForAgent("pair", what=fault.where, why=fault.reason)
         found: Body = self._told(json.loads(json.dumps(tool.work(self, **arguments))))
         if (size := len(json.dumps(found, ensure_ascii=False).encode())) > ANSWER_BYTES_MAX:
             raise NotForAgent("agent.answer_size", size=size, most=ANSWER_BYTES_MAX)
         return found
+
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[bool, Body]:
+        """Return whether a tool was carried out, with its answer or why not."""
+        try:
+            return True, self.call(name, arguments)
+        except LabError as why:
+            return False, self.refusal(why.code, str(why))
+        except OSError as why:
+            return False, self.refusal("os", why.strerror or type(why).__name__)
+        except Exception:  # one call does not end the others
+            LOG.exception("a call of an agent failed")
+            return False, self.refusal("internal_error", Text("agent.failed", what=name[:80]))
 
     def refusal(self, code: str, why: str) -> Body:
         """Return the answer to a call that is refused, in one line of bounded length."""
@@ -525,3 +546,10 @@ TOOLS: Final = {
     )
 }
 """The tools by name. That none of them sets, approves, acknowledges, resets or arms is meant."""
+
+
+@cache
+def known_tools() -> Mapping[str, AgentTool]:
+    """Return the tools by name: ours, and those that other packages add, which read alone."""
+    others = loaded(AgentTool, GROUP).items()
+    return {**{name: each for name, each in others if each.kind == "read"}, **TOOLS}

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from openai import AsyncOpenAI
@@ -25,11 +25,12 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from labharness.core.vocabulary.texts import Text
-from labharness.faces.dialogue.tools import TOOLS
+from labharness.faces.dialogue.tools import known_tools
 from labharness.protocols.mcp_cp.messages import McpMessage, Usage
 from labharness.protocols.mcp_cp.messages import ModelResponse as Answer
-from labharness.protocols.mcp_cp.tools import ToolResult
-from labharness.work.dialogue.course import response_of
+from labharness.protocols.mcp_cp.tools import SupportedTool, ToolResult
+from labharness.protocols.strict_json import Json
+from labharness.work.dialogue.course import RESULTS, response_of
 
 ANSWER_S_MAX: Final = 120.0
 """Longest wait (s) for one answer of a model; it is not asked again."""
@@ -48,18 +49,17 @@ class OpenAiCompatible:
 
     def __init__(self, url: str, name: str, key: str) -> None:
         self._url, self._name, self._key = url, name, key
-        tools = [
-            ToolDefinition(
-                name=each.name, description=each.told, parameters_json_schema=each.schema
-            )
-            for each in TOOLS.values()
-        ]
-        self._asked = ModelRequestParameters(function_tools=tools)
 
-    def answer(self, prompt: str, messages: Sequence[McpMessage], number: int) -> Answer:
+    def answer(
+        self,
+        prompt: str,
+        messages: Sequence[McpMessage],
+        number: int,
+        tools: Mapping[str, SupportedTool],
+    ) -> Answer:
         """Return its answer; one that fails is an answer too, with the finish reason ERROR."""
         try:
-            found = asyncio.run(self._respond(prompt, messages))
+            found = asyncio.run(self._respond(prompt, messages, tools))
         except (AgentRunError, UserError, OSError, TimeoutError) as why:
             text = Text("model.silent", why=type(why).__name__)
             return response_of(str(text), (), "error", None, number)
@@ -73,7 +73,9 @@ class OpenAiCompatible:
         usage = Usage(taken.input_tokens, taken.output_tokens, taken.total_tokens)
         return response_of(said, calls, found.finish_reason or "stop", usage, number)
 
-    async def _respond(self, prompt: str, messages: Sequence[McpMessage]) -> ModelResponse:
+    async def _respond(
+        self, prompt: str, messages: Sequence[McpMessage], tools: Mapping[str, SupportedTool]
+    ) -> ModelResponse:
         settings = ModelSettings(max_tokens=ANSWER_TOKENS_MAX)
         async with (
             asyncio.timeout(ANSWER_S_MAX),
@@ -83,8 +85,21 @@ class OpenAiCompatible:
                 OpenAIChatModel(self._name, provider=OpenAIProvider(openai_client=client)),
                 _projected(prompt, messages),
                 model_settings=settings,
-                model_request_parameters=self._asked,
+                model_request_parameters=ModelRequestParameters(function_tools=_defined(tools)),
             )
+
+
+def _defined(tools: Mapping[str, SupportedTool]) -> list[ToolDefinition]:
+    """Return the tools as the library takes them: ours, and those of the user's programs."""
+    ours = [(name, each.told, each.schema) for name, each in known_tools().items()]
+    theirs = [
+        (name, each.description or "", each.parameters or {"type": "object"})
+        for name, each in tools.items()
+    ]
+    return [
+        ToolDefinition(name=name, description=told, parameters_json_schema=schema)
+        for name, told, schema in (*ours, *theirs)
+    ]
 
 
 def _projected(prompt: str, messages: Sequence[McpMessage]) -> list[ModelMessage]:
@@ -103,14 +118,20 @@ def _projected(prompt: str, messages: Sequence[McpMessage]) -> list[ModelMessage
             ]
             found.append(ModelResponse(parts=[TextPart(content=content.text), *calls]))
         elif each.type == "TOOL_CALL_RESPONSE":
-            parts = [
-                ToolReturnPart(names[result.call_id], _told(result), result.call_id)
-                for result in content.results
-            ]
+            parts = [_result_part(names.pop(one.call_id, ""), one) for one in content.results]
             found.append(ModelRequest(parts=parts))
+        elif results := each.metadata.get(RESULTS):
+            found.append(ModelRequest(parts=[_data_part("your set", results)]))
     return found
 
 
-def _told(result: ToolResult) -> str:
+def _result_part(name: str, result: ToolResult) -> ToolReturnPart | UserPromptPart:
+    """Return a result as the answer to its call, or as data where that has an answer."""
     body = result.result if result.error is None else {"error": result.error.message}
-    return json.dumps(body, ensure_ascii=False)
+    if not name:
+        return _data_part(result.call_id, body)
+    return ToolReturnPart(name, json.dumps(body, ensure_ascii=False), result.call_id)
+
+
+def _data_part(what: str, body: Json) -> UserPromptPart:
+    return UserPromptPart(content=f"Results of {what}: {json.dumps(body, ensure_ascii=False)}")

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from labharness.core.vocabulary.texts import CodedError
 from labharness.protocols.mcp_cp.messages import McpMessage, ModelResponse
+from labharness.protocols.mcp_cp.tools import SupportedTool
 from labharness.protocols.strict_json import Json
-from labharness.work.dialogue.course import response_of, results_of, turn_of
+from labharness.work.dialogue.course import response_of, results_of, turn_of, value_of
 
 GROWTH: Final = Path(__file__).with_name("growth.json")
 """The answers of a model that grows a monolayer and tells how sure it is."""
@@ -40,7 +41,13 @@ class Scripted:
         except (OSError, ValueError, LookupError, TypeError) as why:
             raise BadScript("model.script", path=str(path), why=repr(why)) from None
 
-    def answer(self, prompt: str, messages: Sequence[McpMessage], number: int) -> ModelResponse:
+    def answer(
+        self,
+        prompt: str,
+        messages: Sequence[McpMessage],
+        number: int,
+        tools: Mapping[str, SupportedTool],
+    ) -> ModelResponse:
         """Return its next answer; a file that has come to its end says so."""
         turn = turn_of(messages)
         names = {
@@ -49,7 +56,7 @@ class Scripted:
             if isinstance(each.content, ModelResponse)
             for call in each.content.tool_calls
         }
-        results = {names[each.call_id]: each.result for each in results_of(turn)}
+        results = {names[each.call_id]: value_of(each) for each in results_of(turn)}
         at = sum(isinstance(each.content, ModelResponse) for each in turn)
         if at >= len(self._answers):
             return response_of("", (), "stop", None, number)

@@ -199,8 +199,8 @@ class Context:
         return base
 
     def _added(self, message: McpMessage, update: McpMessage) -> Applied:
-        if not self.keeps_ip_address and ADDRESS.encode() in (data := written(message)):
-            message = decode(written(without(msgspec.json.decode(data), ADDRESS)))
+        if not self.keeps_ip_address:
+            message = without_address(message)
         known = next((m for m in self.messages if m.message_id == message.message_id), None)
         cleared = self.cleared.get(message.message_id)
         if known == message or cleared == digest_of(written(message)):
@@ -306,6 +306,29 @@ def opened(
     return Context(
         context_id, timestamp, timestamp, metadata=kept, keeps_ip_address=keeps_ip_address
     )
+
+
+def without_address(message: McpMessage) -> McpMessage:
+    """Return a message without the address of its client."""
+    if ADDRESS.encode() not in (data := written(message)):
+        return message
+    return decode(written(without(msgspec.json.decode(data), ADDRESS)))
+
+
+def kept(context: Context) -> bytes:
+    """Return a whole context as one line."""
+    return msgspec.json.encode(context, enc_hook=str)
+
+
+def restored(line: bytes) -> Context:
+    """Return the context that a line holds.
+
+    Raises:
+        ValueError: It holds none.
+    """
+    body = msgspec.json.decode(line, type=dict[str, Any])
+    messages = tuple(decode(written(each)) for each in body.pop("messages", ()))
+    return replace(msgspec.convert(body, Context), messages=messages)
 
 
 def _moment(timestamp: str) -> datetime:

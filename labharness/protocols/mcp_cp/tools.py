@@ -227,10 +227,18 @@ def total_s(mode: CallMode, total: float | None, sides: tuple[float | None, floa
     return max(both) if mode == "CLIENT_SERVER_PARALLEL" else sum(both)
 
 
+ACCEPTED: Final[Json] = {"accepted": True}
+"""The result of an ASYNC call until it has ended."""
+
+
 def accepted(call_id: str, took_ms: float) -> ToolResult:
     """Return the first answer to an ASYNC call; the second one has its result (ruling 35)."""
-    result = {"accepted": True}
-    return ToolResult(call_id=call_id, status="SUCCESS", result=result, execution_time=took_ms)
+    return ToolResult(call_id=call_id, status="SUCCESS", result=ACCEPTED, execution_time=took_ms)
+
+
+def is_accepted(result: ToolResult) -> bool:
+    """Return whether a result is the first answer to an ASYNC call, and no more."""
+    return bool(result.result == ACCEPTED)
 
 
 def timed_out(call_id: str, took_ms: float) -> ToolResult:

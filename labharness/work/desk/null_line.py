@@ -73,7 +73,9 @@ class NullLine(Line):
         """Raise ``ConnectionError``: there is no instrument."""
         raise ConnectionError(Text("no_line.perform"))
 
-    async def query(self, instrument: str, name: str) -> NoReturn:
+    async def query(
+        self, instrument: str, name: str, about: Mapping[str, object] | None = None
+    ) -> NoReturn:
         """Raise ``ConnectionError``: there is no instrument."""
         raise ConnectionError(Text("no_line.perform"))
 

@@ -6,16 +6,24 @@ The messages alone decide, so that a dialogue goes on after a kill from what was
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 from labharness.core.vocabulary.texts import Text
-from labharness.protocols.mcp_cp.messages import McpMessage, ModelResponse, Usage
-from labharness.protocols.mcp_cp.tools import CALLS_MAX, ToolCall, ToolResult
+from labharness.protocols.mcp_cp.messages import (
+    InstructionMessage,
+    McpMessage,
+    ModelResponse,
+    ToolCallRequest,
+    Usage,
+)
+from labharness.protocols.mcp_cp.tools import CALLS_MAX, ToolCall, ToolResult, is_accepted
 from labharness.protocols.strict_json import Json
 from labharness.protocols.timestamps import moment_of
+from labharness.work.dialogue.calls import Calls, calls_of
+from labharness.work.dialogue.intents import Intent, intent_of, set_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +47,40 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """The model is asked, with all messages so far."""
+    """The model is asked, with all messages so far.
+
+    Attributes:
+        intent: The row of `PROMPTS` by which it is asked.
+    """
+
+    intent: Intent = "ANSWER"
 
 
 @dataclass(frozen=True, slots=True)
 class RunCalls:
-    """These calls are carried out, in their order."""
+    """Calls are carried out.
 
-    calls: tuple[ToolCall, ...]
+    Attributes:
+        asked: The calls of one message.
+        found: The results in this turn so far; a call that has one is not carried out again.
+    """
+
+    asked: Calls
+    found: Mapping[str, ToolResult]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSet:
+    """A set that the model has returned becomes a message, as JSON has it."""
+
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSet:
+    """A set is carried out."""
+
+    content: InstructionMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +96,67 @@ class Ended:
     left: tuple[ToolCall, ...] = ()
 
 
+Step = AskModel | RunCalls | TakeSet | RunSet | Ended
+
+RESULTS: Final = "results"
+"""The place in `metadata` of the records of a set that has ended."""
+
+
 def next_step(
-    messages: Sequence[McpMessage], bounds: Bounds, now: datetime
-) -> AskModel | RunCalls | Ended:
-    """Return what follows: the model is asked, calls are carried out, or the user is waited for."""
+    messages: Sequence[McpMessage], bounds: Bounds, now: datetime, actions: Collection[str] = ()
+) -> Step:
+    """Return the step that follows.
+
+    Args:
+        messages: Of the dialogue, the oldest first.
+        bounds: Of one input.
+        now: World time.
+        actions: The names of the actions that a set may have in this dialogue.
+    """
     turn = turn_of(messages)
     if not turn:
         return Ended()
-    answers = [each.content for each in turn if isinstance(each.content, ModelResponse)]
-    heard = {each.call_id for each in results_of(turn)}
-    if answers and answers[-1].finish_reason != "TOOL_CALLS":
-        return Ended()
-    calls = answers[-1].tool_calls if answers else ()
-    left = tuple(each for each in calls if each.call_id not in heard)
-    if bound := _passed(turn, answers, bounds, now):
-        return Ended(bound, left)
-    return RunCalls(left) if left else AskModel()
+    found = {each.call_id: each for each in results_of(turn)}
+    asks = [e.content for e in turn if isinstance(e.content, ModelResponse | ToolCallRequest)]
+    asked = calls_of(asks[-1]) if asks else Calls(())
+    left = tuple(each for each in asked.calls if each.call_id not in found)
+    step = RunCalls(asked, found) if left else _next(turn, asked, found, actions)
+    answers = [each for each in asks if isinstance(each, ModelResponse)]
+    bound = "" if isinstance(step, Ended) else _passed(turn, answers, bounds, now)
+    return Ended(bound, left) if bound else step
+
+
+def _next(
+    turn: Sequence[McpMessage],
+    asked: Calls,
+    found: Mapping[str, ToolResult],
+    actions: Collection[str],
+) -> Step:
+    """Return the step that follows where each call of the last message has a result."""
+    begin, last = turn[0], turn[-1]
+    if last.type == "INSTRUCTION":
+        return RunSet(last.content)
+    if begin.type == "USER_INPUT":
+        has_set = any(each.type == "INSTRUCTION" for each in turn)
+        intent = "ANSWER" if has_set else intent_of(begin.content.text, actions)
+        if not isinstance(last.content, ModelResponse):
+            return AskModel(intent)
+        if intent == "INSTRUCTIONS" and (content := set_in(last.content.text)):
+            return TakeSet(content)
+    later = tuple(each for each in asked.calls if is_accepted(found[each.call_id]))
+    ended = {name: each for name, each in found.items() if not is_accepted(each)}
+    return RunCalls(replace(asked, mode="PARALLEL"), ended) if later else Ended()
+
+
+BEGINS: Final = ("USER_INPUT", "TOOL_CALL_REQUEST", "INSTRUCTION")
+"""The messages of a user that something follows from."""
 
 
 def turn_of(messages: Sequence[McpMessage]) -> Sequence[McpMessage]:
-    """Return the messages from the last input of the user on; empty where there is none."""
-    begins = [at for at, each in enumerate(messages) if each.type == "USER_INPUT"]
+    """Return the messages from the last request of the user on; empty where there is none."""
+    begins = [
+        at for at, each in enumerate(messages) if each.type in BEGINS and each.sender.type == "USER"
+    ]
     return messages[begins[-1] :] if begins else ()
 
 
@@ -91,6 +165,13 @@ def results_of(messages: Iterable[McpMessage]) -> Iterator[ToolResult]:
     for each in messages:
         if each.type == "TOOL_CALL_RESPONSE":
             yield from each.content.results
+
+
+def value_of(result: ToolResult) -> Json:
+    """Return the main value of a result of the usual form (4.4); of another form, the whole."""
+    whole = result.result
+    usual = isinstance(whole, dict) and {"value", "parsed", "source", "timestamp"} <= whole.keys()
+    return whole["value"] if usual else whole
 
 
 def _passed(
@@ -111,6 +192,9 @@ def _passed(
             return Text(code, found=found, most=most)
     return ""
 
+
+CALLS_S_MAX: Final = 900.0
+"""Longest time (s) of the calls of one answer of ours: a plan may be flown, a task waited for."""
 
 RawCall = tuple[str, str]
 """The name of a tool and its arguments as a model has written them."""
@@ -135,7 +219,13 @@ def response_of(
     ends = {"stop": "STOP", "length": "LENGTH"}.get(finish, "ERROR")
     reason: Any = "TOOL_CALLS" if made and finish in ("stop", "tool_call") else ends
     taken = made if reason == "TOOL_CALLS" else ()
-    return ModelResponse(text=text, tool_calls=taken, finish_reason=reason, usage=usage)
+    return ModelResponse(
+        text=text,
+        tool_calls=taken,
+        finish_reason=reason,
+        usage=usage,
+        timeout=CALLS_S_MAX if taken else None,
+    )
 
 
 MALFORMED: Final = "malformed"
@@ -182,7 +272,8 @@ def _numbers(message: McpMessage) -> Iterator[float]:
     if message.type == "USER_INPUT":
         yield from map(float, NUMBER.findall(message.content.text))
     for result in results_of((message,)):
-        yield from _numbers_in(result.result)
+        yield from _numbers_in(value_of(result))
+    yield from _numbers_in(message.metadata.get(RESULTS))
 
 
 def _numbers_in(value: Json) -> Iterator[float]:

@@ -147,8 +147,7 @@ class Instruction:
 
     def references(self) -> set[str]:
         """Return the ids whose results the parameters refer to."""
-        written = json.dumps(self._filled(), ensure_ascii=False)  # as the names in paths are
-        return {name for name, _ in _REFERENCE.findall(written)}
+        return references(self._filled())
 
     def results_taken(self) -> set[tuple[str, str]]:
         """Return each result that parameters and condition take: an id, and the path in it."""
@@ -275,6 +274,12 @@ class InstructionSet:
         """Return ``sha256:<hex>`` over the canonical JSON: what an approval is bound to."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return digest_of(text.encode())
+
+
+def references(parameters: object) -> set[str]:
+    """Return the ids whose results some parameters refer to."""
+    written = json.dumps(parameters, ensure_ascii=False)  # as the names in paths are
+    return {name for name, _ in _REFERENCE.findall(written)}
 
 
 def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Json:

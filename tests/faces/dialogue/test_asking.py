@@ -48,6 +48,12 @@ class Lab:
             self.tasks.add(json.dumps(arguments))
         return {"task_id": "t-1", "status": "completed"}
 
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+        try:
+            return True, self.call(name, arguments)
+        except NotForAgent as why:
+            return False, self.refusal(why.code, str(why))
+
     def refusal(self, code: str, why: str) -> dict[str, str]:
         return {"code": code, "message": why}
 
@@ -112,7 +118,7 @@ def test_one_call_of_a_tool_makes_the_four_messages_of_chapter_9(
     talk.say("what runs?")
     assert talk.go_on() == ""
     lines = (tmp_path / "dialogues" / "c-1.jsonl").read_text("utf-8").splitlines()
-    written = [json.loads(each) for each in lines]
+    written = [*json.loads(lines[0])["messages"], *map(json.loads, lines[1:])]
     assert [(each["type"], each["sender"]["type"]) for each in written] == [
         ("USER_INPUT", "USER"),
         ("MODEL_RESPONSE", "MODEL"),
@@ -158,7 +164,7 @@ def test_a_dialogue_of_another_caller_or_of_too_many_bytes_is_not_taken_up(
         Dialogue(talk.agent, Scripted(script), "c-1")
     lab.caller_id = "ana"
     with (tmp_path / "dialogues" / "c-1.jsonl").open("ab") as file:
-        file.write(b" " * 16_777_216)
+        file.write(b" " * 33_554_432)
     with pytest.raises(NotMcpCp, match="begin another"):
         Dialogue(talk.agent, Scripted(script), "c-1")
 
