@@ -57,14 +57,14 @@ BUGS = (
     ),
     PlantedBug(
         "page of a browser that is let in",
-        "labharness.faces.service.sockets:_Sockets.admit",
+        "labharness.faces.service.sockets:refusal_of",
         "'Origin' in asked.headers or not hmac.compare_digest(stated, self._secret.encode())",
         "not hmac.compare_digest(stated, self._secret.encode())",
         "test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it",
     ),
     PlantedBug(
         "address of a service that every account may read",
-        "labharness.faces.service.sockets:_keep_address",
+        "labharness.faces.service.sockets:_kept_address",
         "0o600",
         "0o644",
         "test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KEY_BYTES_MAX: Final = 4_096
 
 
-def _model(chosen: argparse.Namespace, plan: LabPlan) -> "Model":
+def model_of(chosen: argparse.Namespace, plan: LabPlan) -> "Model":
     """Return the model that was chosen, or else that of the lab file.
 
     Raises:
@@ -58,7 +58,7 @@ def ask(chosen: argparse.Namespace) -> int:
         raise BadUse("ask.nothing")
     context_id = chosen.context or Chance(None).uuid4()
     agent = Agent(plan.path, chosen.caller)
-    dialogue = Dialogue(agent, _model(chosen, plan), context_id, told=told)
+    dialogue = Dialogue(agent, model_of(chosen, plan), context_id, told=told)
     if chosen.words is None and not dialogue.messages:
         raise BadUse("ask.unknown", context_id=context_id)
     complain(Text("ask.context", context_id=context_id))

@@ -50,8 +50,8 @@ def serve(chosen: argparse.Namespace) -> None:
         collector = collector_at(chosen.traces)
     with looking(plan.state_dir), contextlib.ExitStack() as stack:
         plan.must_hold()
-        listening = _listening("--http", chosen.http, stack)
-        sockets = _listening("--websocket", chosen.websocket, stack)
+        listening = listening_at("--http", chosen.http, stack)
+        sockets = listening_at("--websocket", chosen.websocket, stack)
         if listening is not None:
             complain(Text("serve.pages", port=listening.getsockname()[1]))
 
@@ -106,7 +106,9 @@ def _alone(chosen: argparse.Namespace) -> bool:
     return bool(way)
 
 
-def _listening(option: str, port: int | None, stack: contextlib.ExitStack) -> socket.socket | None:
+def listening_at(
+    option: str, port: int | None, stack: contextlib.ExitStack
+) -> socket.socket | None:
     """Take a port of this machine, before anything begins.
 
     Raises:

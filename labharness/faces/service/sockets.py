@@ -10,8 +10,8 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from http import HTTPStatus
 from pathlib import Path
@@ -58,28 +58,76 @@ async def serve_websockets(
         tell: Called with a line for people.
         house: The house.
     """
-    secret = Chance(None).entropy(SECRET_BYTES).hex()
-    port = listening.getsockname()[1]
-    place = house.home / ADDRESS_FILE
+    secret = new_secret()
     with outbox_of(house, VIA) as outbox:
         service = _Sockets(house, outbox, secret, tell)
-        app = application([WebSocketRoute("/{secret}", service.with_caller)])
-        async with serving(app, listening):
-            _keep_address(place, f"ws://127.0.0.1:{port}/{secret}")
+        async with at_address(
+            service.with_caller, secret, listening, house.home / ADDRESS_FILE, tell
+        ):
+            await service.send()
+
+
+def new_secret() -> str:
+    """Return a secret of this process."""
+    return Chance(None).entropy(SECRET_BYTES).hex()
+
+
+@asynccontextmanager
+async def at_address(
+    answer: Callable[[WebSocket], Awaitable[None]],
+    secret: str,
+    listening: socket.socket,
+    place: Path,
+    tell: Callable[[str], None],
+) -> AsyncIterator[None]:
+    """Serve WebSockets as long as the block runs, at an address that a file has.
+
+    Args:
+        answer: Takes a connection, which is not accepted yet.
+        secret: Part of the address.
+        listening: The socket, bound to loopback.
+        place: The file.
+        tell: Called with a line for people.
+    """
+    port = listening.getsockname()[1]
+    async with serving(application([WebSocketRoute("/{secret}", answer)]), listening):
+        with _kept_address(place, f"ws://127.0.0.1:{port}/{secret}"):
             tell(Text("websocket.address", port=port, path=str(place)))
-            try:
-                await service.send()
-            finally:
-                place.unlink(missing_ok=True)
+            yield
 
 
-def _keep_address(place: Path, address: str) -> None:
-    """Write the address down, whole, for this account alone; it need not outlive this process."""
+def refusal_of(asked: WebSocket, secret: str, others: int) -> Response | None:
+    """Return the refusal of a connection; ``None`` where it may be made.
+
+    Args:
+        asked: The connection.
+        secret: That it must state.
+        others: Number of connections beside it.
+    """
+    stated = asked.path_params["secret"].encode()
+    callers = asked.query_params.getlist("caller")
+    if "Origin" in asked.headers or not hmac.compare_digest(stated, secret.encode()):
+        return refused(HTTPStatus.FORBIDDEN, Text("websocket.forbidden"))
+    if len(callers) != 1 or not re.fullmatch(CALLERS, callers[0]):
+        return refused(HTTPStatus.BAD_REQUEST, Text("websocket.no_caller"))
+    if others >= CONNECTIONS_MAX:
+        most = Text("websocket.full", most=CONNECTIONS_MAX)
+        return refused(HTTPStatus.SERVICE_UNAVAILABLE, most)
+    return None
+
+
+@contextmanager
+def _kept_address(place: Path, address: str) -> Iterator[None]:
+    """Have the address in a file, whole, for this account alone, as long as the block runs."""
     fresh = place.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(json.dumps({"address": address}) + "\n")
     fresh.replace(place)
+    try:
+        yield
+    finally:
+        place.unlink(missing_ok=True)
 
 
 class _Sockets(MessageService):
@@ -96,22 +144,10 @@ class _Sockets(MessageService):
         self._tell = tell
         self._connected: dict[str, tuple[WebSocket, asyncio.Timeout]] = {}
 
-    def admit(self, asked: WebSocket) -> Response | None:
-        """Return the refusal of a connection; ``None`` where it may be made."""
-        stated = asked.path_params["secret"].encode()
-        callers = asked.query_params.getlist("caller")
-        if "Origin" in asked.headers or not hmac.compare_digest(stated, self._secret.encode()):
-            return refused(HTTPStatus.FORBIDDEN, Text("websocket.forbidden"))
-        if len(callers) != 1 or not re.fullmatch(CALLERS, callers[0]):
-            return refused(HTTPStatus.BAD_REQUEST, Text("websocket.no_caller"))
-        if len(self._connected) >= CONNECTIONS_MAX and callers[0] not in self._connected:
-            most = Text("websocket.full", most=CONNECTIONS_MAX)
-            return refused(HTTPStatus.SERVICE_UNAVAILABLE, most)
-        return None
-
     async def with_caller(self, connection: WebSocket) -> None:
         """Take what one caller asks, until it hangs up."""
-        if (refusal := self.admit(connection)) is not None:
+        others = self._connected.keys() - {connection.query_params.get("caller")}
+        if (refusal := refusal_of(connection, self._secret, len(others))) is not None:
             await connection.send_denial_response(refusal)
             return
         caller_id = connection.query_params["caller"]

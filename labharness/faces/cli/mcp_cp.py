@@ -1,0 +1,28 @@
+"""``labharness mcp-cp``: dialogues about a lab, for programs that speak MCP-CP."""
+
+import argparse
+import asyncio
+from contextlib import ExitStack
+
+from labharness.faces.cli.ask import model_of
+from labharness.faces.cli.serve import listening_at
+from labharness.faces.cli.show import BadUse, chosen_lab, complain
+
+
+def mcp_cp(chosen: argparse.Namespace) -> None:
+    """Serve until the input ends, or until a stop request."""
+    from labharness.faces.dialogue.rooms import Rooms
+    from labharness.faces.dialogue.server import serve_pipes, serve_sockets
+    from labharness.faces.dialogue.tools import Agent
+
+    plan = chosen_lab(chosen.lab)
+    if (chosen.caller is None) == (chosen.websocket is None):
+        raise BadUse("mcp_cp.one_way")
+    rooms = Rooms(plan.path, plan.state_dir, model_of(chosen, plan))
+    with ExitStack() as stack:
+        listening = listening_at("--websocket", chosen.websocket, stack)
+        if listening is not None:
+            asyncio.run(serve_sockets(rooms, listening, complain))
+        else:
+            Agent(plan.path, chosen.caller).describe_lab()  # an unknown caller is refused now
+            asyncio.run(serve_pipes(rooms, chosen.caller))

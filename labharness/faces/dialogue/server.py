@@ -1,0 +1,113 @@
+"""A server of MCP-CP: over WebSockets of this machine, or for one program over a pair of pipes."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from labharness.faces.dialogue.rooms import Client, Rooms
+from labharness.instruments.link.pipes import LinesIn, LinesOut
+from labharness.protocols.mcp_cp.codec import MESSAGE_BYTES_MAX, encode
+from labharness.protocols.mcp_cp.context import MESSAGES_MAX
+from labharness.protocols.mcp_cp.messages import McpMessage
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
+
+ADDRESS_FILE: Final = "mcp-cp.json"
+"""In the state directory of a lab, as long as it is served: the address, with its secret."""
+
+WAITING_MAX: Final = 2 * MESSAGES_MAX
+"""Most messages that wait to be read by one client: a whole history, and as many again."""
+
+SEND_S_MAX: Final = 10.0
+"""Longest time (s) for one message to leave; a client that reads none for so long is hung up on."""
+
+
+async def serve_pipes(rooms: Rooms, caller_id: str) -> None:
+    """Serve one client over standard input and output, up to the end of its input."""
+    lines, out = LinesIn(sys.stdin.fileno(), MESSAGE_BYTES_MAX), LinesOut(sys.stdout.fileno())
+    try:
+        async with _client(rooms, caller_id, out.put) as client:
+            async for line in lines.lines():
+                await asyncio.to_thread(rooms.take, client, line)
+            await asyncio.to_thread(rooms.close)
+    except* BrokenPipeError:  # nobody reads: what is at work goes on to its end
+        await asyncio.to_thread(rooms.close)
+
+
+async def serve_sockets(
+    rooms: Rooms, listening: socket.socket, tell: Callable[[str], None]
+) -> None:
+    """Serve clients of this machine until it is cancelled.
+
+    Args:
+        rooms: The dialogues.
+        listening: The socket, bound to loopback.
+        tell: Called with a line for people.
+    """
+    from starlette.websockets import WebSocketDisconnect
+
+    from labharness.faces.service.sockets import at_address, new_secret, refusal_of
+
+    secret, open_now = new_secret(), set[Client]()
+
+    async def answer(connection: "WebSocket") -> None:
+        if (refusal := refusal_of(connection, secret, len(open_now))) is not None:
+            await connection.send_denial_response(refusal)
+            return
+        await connection.accept()
+
+        async def send(data: bytes) -> None:
+            async with asyncio.timeout(SEND_S_MAX):
+                await connection.send_text(data.decode())
+
+        try:
+            async with _client(rooms, connection.query_params["caller"], send) as client:
+                open_now.add(client)
+                while (came := await connection.receive())["type"] == "websocket.receive":
+                    data = came.get("bytes") or came["text"].encode()
+                    await asyncio.to_thread(rooms.take, client, data)
+        except* (TimeoutError, RuntimeError, WebSocketDisconnect):
+            await connection.close()
+        finally:
+            open_now.discard(client)
+
+    place = rooms.state_dir / ADDRESS_FILE
+    async with at_address(answer, secret, listening, place, tell):
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def _client(
+    rooms: Rooms, caller_id: str, send: Callable[[bytes], Awaitable[None]]
+) -> AsyncIterator[Client]:
+    """Have a client take part as long as the block runs; what is due to it leaves beside.
+
+    Raises:
+        ExceptionGroup: With that by which a message did not leave.
+    """
+    loop, waiting = asyncio.get_running_loop(), asyncio.Queue[McpMessage | None](WAITING_MAX)
+
+    async def pump() -> None:
+        while (message := await waiting.get()) is not None:
+            await send(encode(message))
+
+    def put(message: McpMessage) -> None:
+        with suppress(asyncio.QueueFull):  # it reads nothing, and is hung up on
+            waiting.put_nowait(message)
+
+    def send_soon(message: McpMessage) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(put, message)
+
+    client = Client(caller_id, send_soon)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(pump())
+            yield client
+            loop.call_soon(waiting.put_nowait, None)
+    finally:
+        await asyncio.to_thread(rooms.leave, client)
