@@ -5,7 +5,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from labharness.faces.dialogue.rooms import Client, Rooms
 from labharness.instruments.link.pipes import LinesIn, LinesOut
@@ -13,17 +13,11 @@ from labharness.protocols.mcp_cp.codec import MESSAGE_BYTES_MAX, encode
 from labharness.protocols.mcp_cp.context import MESSAGES_MAX
 from labharness.protocols.mcp_cp.messages import McpMessage
 
-if TYPE_CHECKING:
-    from starlette.websockets import WebSocket
-
 ADDRESS_FILE: Final = "mcp-cp.json"
 """In the state directory of a lab, as long as it is served: the address, with its secret."""
 
 WAITING_MAX: Final = 2 * MESSAGES_MAX
 """Most messages that wait to be read by one client: a whole history, and as many again."""
-
-SEND_S_MAX: Final = 10.0
-"""Longest time (s) for one message to leave; a client that reads none for so long is hung up on."""
 
 
 async def serve_pipes(rooms: Rooms, caller_id: str) -> None:
@@ -34,7 +28,7 @@ async def serve_pipes(rooms: Rooms, caller_id: str) -> None:
             async for line in lines.lines():
                 await asyncio.to_thread(rooms.take, client, line)
             await asyncio.to_thread(rooms.close)
-    except* BrokenPipeError:  # nobody reads: what is at work goes on to its end
+    except* BrokenPipeError:  # no program reads: the turns go on to their ends
         await asyncio.to_thread(rooms.close)
 
 
@@ -48,36 +42,16 @@ async def serve_sockets(
         listening: The socket, bound to loopback.
         tell: Called with a line for people.
     """
-    from starlette.websockets import WebSocketDisconnect
+    from labharness.faces.service.sockets import serve_talks
 
-    from labharness.faces.service.sockets import at_address, new_secret, refusal_of
+    async def talk(
+        caller_id: str, frames: AsyncIterator[bytes], send: Callable[[bytes], Awaitable[None]]
+    ) -> None:
+        async with _client(rooms, caller_id, send) as client:
+            async for data in frames:
+                await asyncio.to_thread(rooms.take, client, data)
 
-    secret, open_now = new_secret(), set[Client]()
-
-    async def answer(connection: "WebSocket") -> None:
-        if (refusal := refusal_of(connection, secret, len(open_now))) is not None:
-            await connection.send_denial_response(refusal)
-            return
-        await connection.accept()
-
-        async def send(data: bytes) -> None:
-            async with asyncio.timeout(SEND_S_MAX):
-                await connection.send_text(data.decode())
-
-        try:
-            async with _client(rooms, connection.query_params["caller"], send) as client:
-                open_now.add(client)
-                while (came := await connection.receive())["type"] == "websocket.receive":
-                    data = came.get("bytes") or came["text"].encode()
-                    await asyncio.to_thread(rooms.take, client, data)
-        except* (TimeoutError, RuntimeError, WebSocketDisconnect):
-            await connection.close()
-        finally:
-            open_now.discard(client)
-
-    place = rooms.state_dir / ADDRESS_FILE
-    async with at_address(answer, secret, listening, place, tell):
-        await asyncio.Event().wait()
+    await serve_talks(talk, listening, rooms.state_dir / ADDRESS_FILE, tell)
 
 
 @asynccontextmanager

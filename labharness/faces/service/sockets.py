@@ -7,6 +7,7 @@ lab's account alone may read. A page in a browser states its origin, and is refu
 import asyncio
 import hmac
 import json
+import logging
 import os
 import re
 import socket
@@ -30,6 +31,8 @@ from labharness.faces.service.outbox import Batch, Outbox, outbox_of
 from labharness.lab.house.access import HouseAccess
 from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.messages import CALLERS
+
+LOG = logging.getLogger(__name__)
 
 VIA: Final = "websocket"
 
@@ -94,6 +97,42 @@ async def at_address(
         with _kept_address(place, f"ws://127.0.0.1:{port}/{secret}"):
             tell(Text("websocket.address", port=port, path=str(place)))
             yield
+
+
+Talk = Callable[[str, AsyncIterator[bytes], Callable[[bytes], Awaitable[None]]], Awaitable[None]]
+"""Takes part for a caller, with what comes from it, and a way to send to it."""
+
+
+async def serve_talks(
+    talk: Talk, listening: socket.socket, place: Path, tell: Callable[[str], None]
+) -> None:
+    """Have each caller that connects talk, until it is cancelled; arguments as `at_address`."""
+    secret, open_now = new_secret(), set[WebSocket]()
+
+    async def answer(connection: WebSocket) -> None:
+        if (refusal := refusal_of(connection, secret, len(open_now))) is not None:
+            await connection.send_denial_response(refusal)
+            return
+        await connection.accept()
+        open_now.add(connection)
+
+        async def send(data: bytes) -> None:
+            async with asyncio.timeout(SEND_S_MAX):
+                await connection.send_text(data.decode())
+
+        async def frames() -> AsyncIterator[bytes]:
+            while (came := await connection.receive())["type"] == "websocket.receive":
+                yield came.get("bytes") or came["text"].encode()
+
+        try:
+            await talk(connection.query_params["caller"], frames(), send)
+        except* (TimeoutError, RuntimeError, WebSocketDisconnect):  # it has gone, or reads nothing
+            LOG.info("a client was hung up on")
+        finally:
+            open_now.remove(connection)
+
+    async with at_address(answer, secret, listening, place, tell):
+        await asyncio.Event().wait()
 
 
 def refusal_of(asked: WebSocket, secret: str, others: int) -> Response | None:

@@ -1,16 +1,18 @@
 """The intent of an input, and by it the prompt and the type of a model's return (MCP-CP 2.3)."""
 
+import itertools
 import json
 import re
+import tomllib
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, Final, Literal
 
 Intent = Literal["ANSWER", "INSTRUCTIONS"]
 """A text with calls of tools, or a set of instructions."""
 
-STEPS: Final = re.compile(
-    r"\b(?:first|then|after that|next|finally|step \d+)\b|首先|然后|接着|之后|最后", re.IGNORECASE
-)
+_WORDS: Final = tomllib.loads(Path(__file__).with_name("intents.toml").read_text("utf-8"))
+STEPS: Final = re.compile("|".join(itertools.chain(*_WORDS.values())), re.IGNORECASE)
 """Words that put one thing after another."""
 
 PROMPTS: Final[Mapping[Intent, str]] = {
