@@ -114,6 +114,7 @@ class Dialogue:
         if not CONTEXT.fullmatch(self.context_id):
             raise NotMcpCp(Text("dialogue.context", context_id=self.context_id[:80]))
         self._path: Path = self.agent.plan.state_dir / FOLDER / f"{self.context_id}.jsonl"
+        self.agent.thread_id = self.context_id
         self._lock = RLock()
         self._chance = Chance(None)
         self._actions = loaded(Action, GROUP)

@@ -130,10 +130,12 @@ class Agent:
     Attributes:
         lab: The lab file.
         caller_id: The caller whose rights it has.
+        thread_id: Of the dialogue that it acts in; a task that it submits is joined to it.
     """
 
     lab: Path
     caller_id: str
+    thread_id: str = ""
 
     def __post_init__(self) -> None:
         self._files = LabFiles(self.lab)
@@ -313,6 +315,9 @@ class Agent:
         message_id = digest_of(canonical(stated))
         message = json.dumps(_message(message_id, payload.stated()))
         kept = self._ask_house(do="submit", message=message, message_id=message_id)
+        if self.thread_id:
+            edge = {"kind": "assigned_thread", "target_id": self.thread_id}
+            self._ask_house(do="link_tasks", by=self.caller_id, task_id=kept["task_id"], **edge)
         if not kept.pop("rejected"):
             return {"outcome": "kept", **kept}
         why = self._tasks().by_id[kept["task_id"]].status_reason
