@@ -317,7 +317,7 @@ class Agent:
         kept = self._ask_house(do="submit", message=message, message_id=message_id)
         if self.thread_id:
             edge = {"kind": "assigned_thread", "target_id": self.thread_id}
-            self._ask_house(do="link_tasks", by=self.caller_id, task_id=kept["task_id"], **edge)
+            self._ask_house(do="link", by=self.caller_id, task_id=kept["task_id"], **edge)
         if not kept.pop("rejected"):
             return {"outcome": "kept", **kept}
         why = self._tasks().by_id[kept["task_id"]].status_reason

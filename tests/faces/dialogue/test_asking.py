@@ -322,7 +322,7 @@ def test_a_sentence_becomes_a_growth_once_another_person_agrees(tmp_path: Path) 
     assert asking.returncode == 0, err
     (context_id, *_) = re.findall(r"[0-9a-f-]{36}", err)
     (task,) = json.loads(say("tasks", "list", "--lab", lab, "--json").out)["tasks"]
-    assert context_id in str(task), "a task is joined to its dialogue"
+    assert context_id in json.dumps(task["relationships"]), err
     assert out.startswith("The growth is completed. Layers: 1, with a confidence of 0.")
     assert "no tool has returned" not in err
 
