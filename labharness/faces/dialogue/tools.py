@@ -168,7 +168,8 @@ class Agent:
         tool = known_tools().get(name)
         if tool is None:
             raise NotForAgent("agent.unknown_tool", name=name[:80], known=", ".join(known_tools()))
-        if fault := input_fault(tool.schema, arguments):
+        has_any = bool(arguments or tool.required)  # a call without any is looked at in no time
+        if has_any and (fault := input_fault(tool.schema, arguments)):
             raise NotForAgent("pair", what=fault.where, why=fault.reason)
         found: Body = self._told(json.loads(json.dumps(tool.work(self, **arguments))))
         if (size := len(json.dumps(found, ensure_ascii=False).encode())) > ANSWER_BYTES_MAX:
@@ -441,17 +442,22 @@ def plain(value: Json, folders: Iterable[Path] = ()) -> Json:
         value: As Python reads it.
         folders: Of the machine; a text has the name of each, and not where it is.
     """
+    names = {str(each): each.name for each in folders if each.is_absolute() and each.name}
+    return _plain(value, tuple(names.items()))
+
+
+def _plain(value: Json, names: Sequence[tuple[str, str]]) -> Json:
     if isinstance(value, dict):
-        return {plain(key, folders): plain(each, folders) for key, each in value.items()}
+        return {_plain(key, names): _plain(each, names) for key, each in value.items()}
     if isinstance(value, list):
-        return [plain(each, folders) for each in value]
+        return [_plain(each, names) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if not isinstance(value, str):
         return value
-    for each in folders:
-        value = value.replace(str(each), each.name) if each.is_absolute() and each.name else value
-    return HIDDEN.sub("", value)
+    for place, name in names:
+        value = value.replace(place, name)
+    return value if value.isascii() and value.isprintable() else HIDDEN.sub("", value)
 
 
 _TASK: Final = {
