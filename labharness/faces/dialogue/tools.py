@@ -45,6 +45,7 @@ from labharness.work.admission.schemas import input_fault
 from labharness.work.desk.explained import explained
 from labharness.work.desk.facts import facts_for
 from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.dialogue.course import ASKS
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from labharness.work.task.record import Task, Tasks
 from labharness.work.task.snapshot import task_of, utc
@@ -324,6 +325,12 @@ class Agent:
         why = self._tasks().by_id[kept["task_id"]].status_reason
         return {"outcome": "rejected", **kept, "reason": why[:REASON_CHARACTERS_MAX]}
 
+    # ---- ask
+
+    def ask_person(self, question: str) -> Body:
+        """Return that the user's next words are awaited; they agree to no task."""
+        return {"outcome": "pending", "question": question}
+
     # ---- safe
 
     def request_stop(self, task_id: str, reason: str) -> Body:
@@ -545,6 +552,14 @@ TOOLS: Final = {
             Agent.submit_task,
             {"task": _TASK, "key": {"type": "string", "maxLength": 64}},
             ("task",),
+        ),
+        AgentTool(
+            ASKS,
+            "ask",
+            "Put a question to your user; the next input is the answer. It agrees to no task.",
+            Agent.ask_person,
+            {"question": {"type": "string", "minLength": 1, "maxLength": 500}},
+            ("question",),
         ),
         AgentTool(
             "request_stop",

@@ -57,7 +57,9 @@ def server_of(agent: Agent) -> Server[Any]:
     async def list_tools(
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_shown(name) for name in TOOLS])
+        return types.ListToolsResult(
+            tools=[_shown(name) for name, each in TOOLS.items() if each.kind != "ask"]
+        )
 
     async def call_tool(
         context: Context, params: types.CallToolRequestParams

@@ -98,6 +98,9 @@ class Ended:
 
 Step = AskModel | RunCalls | TakeSet | RunSet | Ended
 
+ASKS: Final = "ask_person"
+"""The tool whose answer is the next input of the user."""
+
 RESULTS: Final = "results"
 """The place in `metadata` of the records of a set that has ended."""
 
@@ -139,6 +142,8 @@ def _next(
     if begin.type == "USER_INPUT":
         has_set = any(each.type == "INSTRUCTION" for each in turn)
         intent = "ANSWER" if has_set else intent_of(begin.content.text, actions)
+        if any(each.name == ASKS and found[each.call_id].error is None for each in asked.calls):
+            return Ended()
         if not isinstance(last.content, ModelResponse):
             return AskModel(intent)
         if intent == "INSTRUCTIONS" and (content := set_in(last.content.text)):

@@ -141,3 +141,14 @@ def test_numbers_that_no_tool_returned_are_marked(text: str, marked: tuple[str, 
     ]
     assert claims_in(text, said) == marked
     assert json.loads(encode(said[1]))["content"]["results"][0]["callId"] == "c"
+
+
+def test_a_question_to_the_user_ends_the_turn_and_the_next_words_answer_it() -> None:
+    answer = response_of("t", [("ask_person", '{"question": "how thick?"}')], "tool_call", None, 1)
+    said = [message(0, "USER_INPUT", UserInput("grow")), message(1, "MODEL_RESPONSE", answer)]
+    (call,) = answer.tool_calls
+    result = ToolResult(call_id=call.call_id, status="SUCCESS", execution_time=1.0)
+    said.append(message(2, "TOOL_CALL_RESPONSE", ToolCallResponse((result,))))
+    assert next_step(said, BOUNDS, T0) == Ended()
+    said.append(message(3, "USER_INPUT", UserInput("one layer")))
+    assert next_step(said, BOUNDS, T0) == AskModel()
