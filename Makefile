@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Two more than two cores: tests that wait for real processes leave a fifth of each idle.
 WORKERS ?= 4
+# Tests that run beside their like wait for nine tenths of their time.
+CALM_WORKERS ?= 6
 # What is done about tests that failed: nothing here, .ci/again in CI.
 AGAIN ?= false
 
@@ -26,7 +28,7 @@ TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
 test: .venv/.installed-dev build/.tests-compiled ## what is asked of every change, in minutes
 	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak and not thorough and not calm and not serial" \
 	  --junitxml build/junit.xml $$($(MAIN) | $(BY_NAME)) || $(AGAIN)
-	$(TESTS) -n $(WORKERS) -m "calm and not soak" --junitxml build/junit-calm.xml \
+	$(TESTS) -n $(CALM_WORKERS) --dist worksteal -m "calm and not soak" --junitxml build/junit-calm.xml \
 	  $$($(FILES) | xargs grep -l "mark.calm") || $(AGAIN)
 	$(TESTS) -m "serial and not soak" --junitxml build/junit-serial.xml \
 	  $$($(FILES) | xargs grep -l "mark.serial") || $(AGAIN)

@@ -73,10 +73,11 @@ def _plain(text: str) -> str:
 def _symbol(tree: ast.Module, scope: str) -> ast.AST:
     node: ast.AST = tree
     for name in scope.split(".") if scope else ():
-        inner = [each for each in ast.walk(node) if isinstance(each, SYMBOLS) and each.name == name]
-        if not inner:
+        inner = (each for each in ast.walk(node) if isinstance(each, SYMBOLS) and each.name == name)
+        found = next(inner, None)  # the outermost: what is inside it is not walked over
+        if found is None:
             raise LookupError(f"there is no {scope}: {name} is missing")
-        node = inner[0]
+        node = found
     return node
 
 

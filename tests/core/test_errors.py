@@ -20,11 +20,9 @@ PAGE = HERE.parent / "docs" / "reference" / "errors.md"
 def raised() -> Iterator[type[BaseException]]:
     """Return each public exception class of the package."""
     for module in pkgutil.walk_packages(labharness.__path__, "labharness."):
-        if module.name.endswith("__main__"):
-            continue
-        found = importlib.import_module(module.name)
-        for each in vars(found).values():
-            ours = isinstance(each, type) and each.__module__ == found.__name__
+        runs = module.name.endswith("__main__")
+        for each in () if runs else vars(importlib.import_module(module.name)).values():
+            ours = isinstance(each, type) and each.__module__ == module.name
             if ours and issubclass(each, BaseException) and not each.__name__.startswith("_"):
                 yield each
 
@@ -48,8 +46,7 @@ def code_of(error: type[BaseException]) -> str:
 
 def test_every_public_error_has_a_code_that_it_states_itself(errors: Errors) -> None:
     assert [each for each in errors if "code" not in vars(each)] == []
-    codes = [code_of(each) for each in errors]
-    assert [each for each in codes if not (each.isidentifier() and each.islower())] == []
+    assert [c for c in map(code_of, errors) if not (c.isidentifier() and c.islower())] == []
 
 
 def test_no_code_names_two_errors(errors: Errors) -> None:
