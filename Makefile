@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Two more than two cores: tests that wait for real processes leave a fifth of each idle.
 WORKERS ?= 4
+# Tests that run beside their like wait for nine tenths of their time.
+CALM_WORKERS ?= 6
 # What is done about tests that failed: nothing here, .ci/again in CI.
 AGAIN ?= false
 
@@ -14,22 +16,30 @@ demo: .venv/.installed-all ## run the example, a growth of six hours, in half a 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-# A file's tests stay in one process, because they share what they grew. All test files are compiled
-# first, half of them on each core: four processes would each do it for themselves, 10 s long. Files
-# run in the order of their own names, whatever the folder: what computes then stands beside what
-# waits. Python is started hundreds of times, and is not to compile our modules each time. `make check`
-# has the tidy tests. Only files that hold a mark are read for tests that run beside their like, or alone.
+# A file's tests stay in one process, because they share what they grew. Files run in the order of
+# their own names, whatever the folder: what computes then stands beside what waits. Each process
+# reads every file, so those are left out whose tests all have another block's mark. Python is started
+# hundreds of times, and is not to compile our modules each time. `make check` has the tidy tests.
+# Only files that hold a mark are read for tests that run beside their like, or alone.
 FILES := find tests -name 'test_*.py' -not -name test_tidy.py -not -path '*/interop/*'
+MAIN := $(FILES) | xargs grep -L '^pytestmark = .*mark\.\(soak\|thorough\|calm\|serial\)'
 BY_NAME := sed 's|.*/\(.*\)|\1 &|' | sort | cut -d' ' -f2
-test: TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
-test: .venv/.installed-dev ## what is asked of every change, in minutes
-	for half in a-g h-z; do $(TESTS) -q --collect-only $$($(FILES) -name "test_[$$half]*") > /dev/null & done; wait
+TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
+test: .venv/.installed-dev build/.tests-compiled ## what is asked of every change, in minutes
 	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak and not thorough and not calm and not serial" \
-	  --junitxml build/junit.xml $$($(FILES) | $(BY_NAME)) || $(AGAIN)
-	$(TESTS) -n $(WORKERS) -m "calm and not soak" --junitxml build/junit-calm.xml \
+	  --junitxml build/junit.xml $$($(MAIN) | $(BY_NAME)) || $(AGAIN)
+	$(TESTS) -n $(CALM_WORKERS) --dist worksteal -m "calm and not soak" --junitxml build/junit-calm.xml \
 	  $$($(FILES) | xargs grep -l "mark.calm") || $(AGAIN)
 	$(TESTS) -m "serial and not soak" --junitxml build/junit-serial.xml \
 	  $$($(FILES) | xargs grep -l "mark.serial") || $(AGAIN)
+
+# Test files that have changed are compiled first, half of them on each core: four processes would
+# each do it for themselves, 10 s long. pytest has a compiler of its own, which only reading calls.
+build/.tests-compiled: .venv/.installed-dev $(shell $(FILES))
+	for half in a-g h-z; do \
+	  echo $(filter tests/%,$?) | tr ' ' '\n' | grep "/test_[$$half]" | xargs -r $(TESTS) -q --collect-only > /dev/null & \
+	done; wait
+	mkdir -p build && touch $@
 
 thorough: .venv/.installed-dev ## the dearer tests, which a change must pass before it lands
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "thorough and not soak" \

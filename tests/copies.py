@@ -5,6 +5,7 @@ the start of a test costs most.
 """
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -21,19 +22,18 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import IO, Any
 
+from _pytest.config import default_plugins
+
 from planted_bug import PlantedBug
 from planting import file_of, plant
 
 ROOT = Path(__file__).parent.parent
 DRAWERS = ("labharness", "drivers", "simulators", "envelopes", "tests", "examples", "docs")
 LIBRARIES = (
-    "numpy",
-    "pydantic",
-    "pymodbus.client",
-    "cryptography.fernet",
-    "jsonschema",
-    "simpy",
-    "hypothesis.strategies",
+    *("numpy", "pydantic", "pymodbus.client", "cryptography.fernet", "jsonschema", "simpy"),
+    *("hypothesis.strategies", "msgspec", "pygments.formatters.terminal", "pytest"),
+    *("anyio.pytest_plugin", "pytest_timeout", "xdist.plugin"),
+    *(f"_pytest.{each}" for each in default_plugins),
 )
 # Plain assertions: to rewrite those of a test takes as long as most tests do, and none is read.
 # What hangs is ended from outside: a timer of pytest's own would take the place of ours.
@@ -125,14 +125,8 @@ def copied(folder: Path) -> Iterator[Copy]:
         "PYTHONPATH": os.pathsep.join(str(path) for path in paths),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    with subprocess.Popen(
-        [sys.executable, __file__],
-        cwd=folder,
-        env=env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as runner:
+    ours, pipe = [sys.executable, __file__], subprocess.PIPE
+    with subprocess.Popen(ours, cwd=folder, env=env, stdin=pipe, stdout=pipe, text=True) as runner:
         yield Copy(folder, runner)
         _pipe(runner.stdin).close()
 
@@ -148,6 +142,8 @@ def _run_what_is_asked() -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
     _adopt_orphans()
+    gc.disable()  # conftest enables it in each child, when it has read the tests
+    gc.freeze()
     for line in sys.stdin:
         said, limit_s, signed, tests = json.loads(line)
         child = os.fork()

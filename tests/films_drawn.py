@@ -9,16 +9,10 @@ from functools import cache, partial
 from random import Random
 
 import numpy as np
-from scipy.stats import binomtest
 
 from clean_spots import spot
 from labharness.analysis.assess import FILM_ROWS
-from labharness.analysis.evidence import (
-    CVD_ROWS,
-    LAYER_CLASSES,
-    Reference,
-    SeparationRow,
-)
+from labharness.analysis.evidence import CVD_ROWS, LAYER_CLASSES, Reference, SeparationRow
 from labharness.analysis.film import peak_height
 from labharness.analysis.layers import SpotEvidence, judge_layers, la_over_e
 from labharness.analysis.peaks import fit_peaks, fit_silicon
@@ -254,6 +248,8 @@ class Bin:
     @property
     def p_value(self) -> float:
         """Chance of so few right answers if the stated confidence were true."""
+        from scipy.stats import binomtest  # half a second in each worker, if it stood above
+
         return float(binomtest(self.right, self.claims, self.stated, alternative="less").pvalue)
 
 

@@ -8,6 +8,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 SYMBOLS = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -21,6 +22,7 @@ DRAWER_OF = {
 }
 
 Place = Sequence[ast.stmt] | Sequence[ast.expr]
+_parsed = lru_cache(maxsize=8)(ast.parse)  # most bugs stand beside others of their file
 
 
 def file_of(where: str) -> str:
@@ -47,7 +49,7 @@ def plant(text: str, where: str, right: str, wrong: str) -> str:
     _, _, scope = where.partition(":")
     if file_of(where).endswith(".toml"):
         return _plant_in_row(text, where, right, wrong)
-    found = list(_places(_symbol(ast.parse(text), scope), right, wrong))
+    found = list(_places(_symbol(_parsed(text), scope), right, wrong))
     if len(found) != 1:
         raise LookupError(f"{where} holds {right!r} {len(found)} times, not once")
     first, last = found[0][0], found[0][-1]
@@ -71,10 +73,11 @@ def _plain(text: str) -> str:
 def _symbol(tree: ast.Module, scope: str) -> ast.AST:
     node: ast.AST = tree
     for name in scope.split(".") if scope else ():
-        inner = [each for each in ast.walk(node) if isinstance(each, SYMBOLS) and each.name == name]
-        if not inner:
+        inner = (each for each in ast.walk(node) if isinstance(each, SYMBOLS) and each.name == name)
+        found = next(inner, None)  # the outermost: what is inside it is not walked over
+        if found is None:
             raise LookupError(f"there is no {scope}: {name} is missing")
-        node = inner[0]
+        node = found
     return node
 
 

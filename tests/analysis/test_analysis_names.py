@@ -75,7 +75,7 @@ def test_lines_in_the_places_of_a_material_need_its_heights_and_widths_too(
 
 
 @pytest.mark.promise(50)
-@pytest.mark.parametrize("seed", [1, 42])
+@pytest.mark.parametrize("seed", [1, pytest.param(42, marks=pytest.mark.thorough)])
 def test_no_spectrum_of_what_is_in_no_table_gets_a_name(seed: int) -> None:
     assert len(KINDS) >= 40
     drawn = list(strangers(3, seed))

@@ -64,7 +64,7 @@ def attend(plan: LabPlan, out: Path) -> tuple[object, ...]:
 
 
 @pytest.mark.promise(36)
-@pytest.mark.serial  # five commands and a guard's start, each with a bound of its own
+@pytest.mark.calm  # five commands and a guard's start; none of their bounds is below two seconds
 def test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
