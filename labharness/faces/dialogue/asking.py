@@ -36,6 +36,7 @@ from labharness.work.dialogue.course import (
     RunCalls,
     claims_in,
     next_step,
+    response_of,
     turn_of,
 )
 
@@ -97,11 +98,9 @@ class Dialogue:
             match step:
                 case AskModel():
                     number = 1 + sum(each.type == "MODEL_RESPONSE" for each in self.messages)
-                    answer = self.model.answer(PROMPT, self.messages, number)
-                    self._put("MODEL_RESPONSE", Sender("model", "MODEL"), answer, PROMPT)
+                    self._put_answer(self.model.answer(PROMPT, self.messages, number), number)
                 case RunCalls(calls):
-                    for each in calls:
-                        self._put_result(self._result(each))
+                    self._put_result(self._result(calls[0]))  # then its bounds are asked again
                 case Ended(bound, left):
                     for each in left:  # a model that is asked again wants a result of each
                         self._put_result(_kept_back(each, bound))
@@ -136,6 +135,15 @@ class Dialogue:
             error=error,
             execution_time=round(1000 * (steady_s() - began_s), 1),
         )
+
+    def _put_answer(self, answer: ModelResponse, number: int) -> None:
+        model = Sender("model", "MODEL")
+        try:
+            self._put("MODEL_RESPONSE", model, answer, PROMPT)
+        except NotMcpCp as why:  # too large, too deep, or a text or a number that JSON has not
+            said = Text("dialogue.unwritten", why=str(why))
+            failed = response_of(str(said), (), "error", None, number)
+            self._put("MODEL_RESPONSE", model, failed, PROMPT)
 
     def _put_result(self, result: ToolResult) -> None:
         self._put("TOOL_CALL_RESPONSE", HARNESS, ToolCallResponse((result,)))
