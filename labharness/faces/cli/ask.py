@@ -41,7 +41,7 @@ def model_of(chosen: argparse.Namespace, plan: LabPlan) -> "Model":
 def ask(chosen: argparse.Namespace) -> int:
     """Take one input, or go on with a dialogue that was broken off; show the answer."""
     from labharness.faces.dialogue.asking import Dialogue
-    from labharness.faces.dialogue.tools import Agent
+    from labharness.faces.dialogue.tools import Agent, plain
     from labharness.protocols.mcp_cp.messages import McpMessage
 
     def told(message: McpMessage) -> None:
@@ -66,7 +66,7 @@ def ask(chosen: argparse.Namespace) -> int:
         dialogue.say(chosen.words)
     bound, answer = dialogue.go_on(), dialogue.last_answer
     if answer is not None:
-        say(answer.text)
+        say(plain(answer.text))
     if dialogue.claims:
         warn(Text("ask.claims", numbers=", ".join(dialogue.claims)))
     if bound:

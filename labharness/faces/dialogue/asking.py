@@ -53,9 +53,11 @@ from labharness.work.dialogue.course import (
     Ended,
     RunCalls,
     RunSet,
+    Step,
     TakeSet,
     claims_in,
     next_step,
+    response_of,
     turn_of,
 )
 from labharness.work.dialogue.intents import prompt_of
@@ -151,7 +153,7 @@ class Dialogue:
         with ThreadPoolExecutor(1, thread_name_prefix="later") as pool:
             later: Future[None] | None = None
             while True:
-                step = next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
+                step = self._next()
                 if later is not None and isinstance(step, RunCalls | Ended):
                     later.result()  # what went on beside has ended
                     later = None
@@ -183,8 +185,7 @@ class Dialogue:
                 prompt = prompt_of(intent, self._actions)
                 number = 1 + sum(each.type == "MODEL_RESPONSE" for each in self.messages)
                 answer = self.model.answer(prompt, self.messages, number, self.clients.tools())
-                digest = {"promptDigest": digest_of(prompt.encode())}
-                self._put("MODEL_RESPONSE", Sender("model", "MODEL"), answer, digest)
+                self._put_answer(answer, prompt, number)
             case RunCalls():
                 self._run(step)
             case TakeSet(content):
@@ -213,6 +214,11 @@ class Dialogue:
     def _run(self, step: RunCalls) -> None:
         for each in Calling(self.agent, self.clients, step.asked, dict(step.found)).results():
             self._put_result(each)
+            if isinstance(self._next(), Ended):
+                break  # a bound is met, and the calls that are left are answered with it
+
+    def _next(self) -> Step:
+        return next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
 
     def _end(self, step: Ended) -> str:
         for each in step.left:  # a model that is asked again wants a result of each
@@ -220,6 +226,15 @@ class Dialogue:
         if step.bound:
             self._put("SYSTEM_MESSAGE", HARNESS, SystemMessage("WARNING", step.bound))
         return step.bound
+
+    def _put_answer(self, answer: ModelResponse, prompt: str, number: int) -> None:
+        model, digest = Sender("model", "MODEL"), {"promptDigest": digest_of(prompt.encode())}
+        try:
+            self._put("MODEL_RESPONSE", model, answer, digest)
+        except NotMcpCp as why:  # too large, too deep, or a text or a number that JSON has not
+            said = Text("dialogue.unwritten", why=str(why))
+            failed = response_of(str(said), (), "error", None, number)
+            self._put("MODEL_RESPONSE", model, failed, digest)
 
     def _put_result(self, result: ToolResult) -> None:
         self._put("TOOL_CALL_RESPONSE", HARNESS, ToolCallResponse((result,)))
@@ -240,11 +255,11 @@ class Dialogue:
 
     def _enter(self, message: McpMessage) -> Applied:
         """Have a message on the disk and in the context, and tell of it."""
+        line = encode(message).decode()  # refused here, if it cannot be written
         with self._lock:
             applied = _applied(self.context, message)
             if applied.context is self.context:
                 return applied
-            line = encode(message).decode()
             forgets = applied.context.cleared != self.context.cleared
             if self._path.exists() and not forgets and self._has_room(line):
                 append_durably(self._path, line)

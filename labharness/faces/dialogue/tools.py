@@ -30,6 +30,7 @@ from labharness.lab.config.address import account_home, read_address
 from labharness.lab.config.channels import check_readable
 from labharness.lab.config.lab_facts import lab_facts_of
 from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.lock import LineBusy
 from labharness.lab.house.orders import WORKER, runs_of
 from labharness.lab.house.owner_client import line_state
 from labharness.lab.house.screening import LabFiles
@@ -236,7 +237,10 @@ class Agent:
             with LineControl(plan.state_dir) as owner:
                 found = [owner.ask(do="read", channel=each) for each in channels]
         except NoOwner:
-            found = read_now(plan, channels)
+            try:
+                found = read_now(plan, channels)
+            except LineBusy:  # which names the run of another
+                raise NotForAgent("agent.line_busy") from None
         return {"readings": dict(zip(channels, found, strict=True))}
 
     def list_runs(self) -> Body:

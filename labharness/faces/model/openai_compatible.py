@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from openai import AsyncOpenAI
 from pydantic_ai import direct
-from pydantic_ai.exceptions import AgentRunError, UserError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -37,6 +36,9 @@ ANSWER_S_MAX: Final = 120.0
 
 ANSWER_TOKENS_MAX: Final = 8_192
 
+UNANSWERED: Final = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError)
+"""Errors of the two libraries: their own, and those of bytes that they had not thought of."""
+
 
 class OpenAiCompatible:
     """A model by its address.
@@ -60,7 +62,7 @@ class OpenAiCompatible:
         """Return its answer; one that fails is an answer too, with the finish reason ERROR."""
         try:
             found = asyncio.run(self._respond(prompt, messages, tools))
-        except (AgentRunError, UserError, OSError, TimeoutError) as why:
+        except UNANSWERED as why:
             text = Text("model.silent", why=type(why).__name__)
             return response_of(str(text), (), "error", None, number)
         calls = [

@@ -14,7 +14,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 Turn = Mapping[str, Any]
-"""``text``, ``tools`` (names with arguments as text), ``finish``; or ``status``, or ``html``."""
+"""``text``, ``tools`` (names with arguments as text), ``finish``, ``usage`` (tokens).
+
+Or ``status``, ``html``, ``body`` as it is, or ``cut``: a body that ends before its length.
+"""
 
 
 @contextmanager
@@ -33,6 +36,10 @@ def model_at_port(script: Callable[[dict[str, Any]], Turn]) -> Iterator[str]:
             return JSONResponse({"error": {"message": "scripted"}}, turn["status"])
         if "html" in turn:
             return HTMLResponse(turn["html"])
+        if "body" in turn:
+            return Response(turn["body"], media_type="application/json")
+        if "cut" in turn:
+            return Response(turn["cut"], headers={"content-length": "9999"})
         tools = [
             {
                 "id": f"call_{next(ids)}",
@@ -45,7 +52,8 @@ def model_at_port(script: Callable[[dict[str, Any]], Turn]) -> Iterator[str]:
         finish = turn.get("finish") or ("tool_calls" if tools else "stop")
         more = {"tool_calls": tools} if tools else {}
         choice = {"index": 0, "message": message | more, "finish_reason": finish}
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        tokens = turn.get("usage", 1)
+        usage = {"prompt_tokens": tokens, "completion_tokens": 1, "total_tokens": tokens + 1}
         head = {"id": f"chat-{next(ids)}", "created": 0, "model": body["model"]}
         return JSONResponse(
             {**head, "object": "chat.completion", "choices": [choice], "usage": usage}

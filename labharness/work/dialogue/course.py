@@ -249,7 +249,9 @@ def _no_number(word: str) -> float:
     raise ValueError(word)
 
 
-NUMBER: Final = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+NUMBER: Final = re.compile(r"(?<![A-Za-z0-9_.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,4})?")
+"""A number in a text; in Chinese it stands behind a word without a blank."""
+
 COUNTED: Final = 10
 """Whole numbers below this are counts in a sentence, and no claim about a measurement."""
 
@@ -263,7 +265,7 @@ def claims_in(text: str, messages: Iterable[McpMessage]) -> tuple[str, ...]:
     return tuple(
         word
         for word in NUMBER.findall(text)
-        if not (word.isdigit() and int(word) < COUNTED)
+        if not (word.isdigit() and float(word) < COUNTED)
         and not any(round(each, _decimals(word)) == float(word) for each in known)
     )
 

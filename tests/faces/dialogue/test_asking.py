@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from commands import ROOT, edited_lab, say, start
+from labharness.core.clock import pause
 from labharness.faces.dialogue.asking import Dialogue
 from labharness.faces.dialogue.tools import TOOLS, NotForAgent
 from labharness.faces.model.scripted import BadScript, Scripted
@@ -40,13 +41,14 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         self.plan = SimpleNamespace(state_dir=folder)
         self.tasks: set[str] = set()
+        self.told = {"task_id": "t-1", "status": "completed"}
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if name not in TOOLS:
             raise NotForAgent("agent.unknown_tool", name=name, known="")
         if name == "submit_task":
             self.tasks.add(json.dumps(arguments))
-        return {"task_id": "t-1", "status": "completed"}
+        return self.told
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
         try:
@@ -204,6 +206,7 @@ def test_over_the_wire_all_calls_of_an_answer_are_carried_out_and_one_is_malform
             calls = [
                 ("list_runs", "{}"),
                 ("list_runs", "{not json"),
+                ("list_runs", "{}{}"),
                 ("get_task", '{"task_id": "t-1"}'),
             ]
             return {"text": "I look", "tools": calls}
@@ -215,13 +218,29 @@ def test_over_the_wire_all_calls_of_an_answer_are_carried_out_and_one_is_malform
     results = [
         each.content.results[0] for each in talk.messages if each.type == "TOOL_CALL_RESPONSE"
     ]
-    assert len({each.call_id for each in results}) == len(results) == 3
+    assert len({each.call_id for each in results}) == len(results) == 4
     assert talk.messages[-1].content.text == "It is completed."
     assert talk.messages[-1].content.usage.total_tokens == 2
     assert {each["function"]["name"] for each in bodies[0]["tools"]} == set(TOOLS)
     roles = [each["role"] for each in bodies[1]["messages"]]
-    assert roles == ["system", "user", "assistant", "tool", "tool", "tool"]
+    assert roles == ["system", "user", "assistant", *["tool"] * 4]
     assert "t-1" in json.dumps(bodies[1])
+
+
+@pytest.mark.promise(78)
+def test_a_bound_is_met_between_two_calls_of_one_answer(
+    tmp_path: Path, served: Callable[[Any], Any]
+) -> None:
+    talk, lab = dialogue(
+        tmp_path,
+        served(lambda body: {"tools": [("list_runs", "{}")] * 9}),
+        Bounds(size_bytes=12_000),
+    )
+    lab.told["much"] = "x" * 4_000
+    talk.say("read")
+    assert "12000 bytes" in talk.go_on()
+    results = [each.content.results[0] for each in talk.messages if each.type[0] == "T"]
+    assert [each.status for each in results] == ["SUCCESS"] * 3 + ["ERROR"] * 6
 
 
 @pytest.mark.parametrize(
@@ -229,17 +248,30 @@ def test_over_the_wire_all_calls_of_an_answer_are_carried_out_and_one_is_malform
     [
         {"status": 429},
         {"status": 500},
+        {"status": 404},
         {"html": "<html>login</html>"},
+        {"cut": '{"id": "x", "choi'},
+        {"body": "[" * 100_000},
+        {"body": '{"id": "x", "object": "chat.completion", "model": "m", "choices": "x"}'},
+        {"text": "x", "usage": 10**30},
+        {"text": "late"},
         {"text": "half an ans", "finish": "length"},
     ],
 )
 def test_a_model_that_fails_ends_in_one_sentence_and_the_dialogue_can_go_on(
-    tmp_path: Path, served: Callable[[Any], Any], turn: dict[str, Any]
+    tmp_path: Path,
+    served: Callable[[Any], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    turn: dict[str, Any],
 ) -> None:
-    turns = [turn] * 9
+    turns, late = [turn] * 9, turn == {"text": "late"}
 
     def answers(body: dict[str, Any]) -> dict[str, Any]:
+        pause(0.5 * late)
         return turns.pop(0)
+
+    if late:
+        monkeypatch.setattr("labharness.faces.model.openai_compatible.ANSWER_S_MAX", 0.2)
 
     talk, _ = dialogue(tmp_path, served(answers))
     talk.say("what runs?")
@@ -249,7 +281,9 @@ def test_a_model_that_fails_ends_in_one_sentence_and_the_dialogue_can_go_on(
     assert "\n" not in last.text
     assert "Traceback" not in last.text
     assert len(turns) >= 6, "it is not asked for ever"
-    turns[:] = [{"text": "Nothing runs."}]
+    monkeypatch.undo()
+    turns[:] = [{"text": "Nothing runs."}] * 2
+    late = False
     talk.say("and now?")
     assert talk.go_on() == ""
     assert talk.messages[-1].content.text == "Nothing runs."

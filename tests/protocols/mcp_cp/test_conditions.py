@@ -1,6 +1,11 @@
 """A condition is true, false, or an error with a reason; nothing is guessed and nothing is run."""
 
 import math
+import random
+import statistics
+import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -17,6 +22,7 @@ from labharness.protocols.mcp_cp.conditions import (
     ConditionFailed,
     condition_of,
 )
+from mcp_cp_samples import resident_bytes
 
 CONTEXT: dict[str, Any] = {
     "dependencies": {
@@ -299,3 +305,43 @@ def test_any_text_is_true_false_or_a_typed_error(words: list[str]) -> None:
         assert_short(str(why))
     else:
         assert found in (True, False)
+
+
+MEDIAN_S, GROWTH_BYTES = 1e-3, 64 * 2**20
+READABLE = f"contains({ONE}.items, 'apple') AND ({ONE}.score > 0.95 OR NOT isEmpty({TWO}.count))"
+ODD = ("(" * 40, "NOT " * 40, "x" * 2_100, "__import__('os')", "eval(yes)", "\ud800", "样品")
+
+
+def drawn_condition(chance: random.Random) -> str:
+    """Return words of the grammar, or a condition that is nearly one."""
+    if chance.random() < 0.5:
+        return " ".join(chance.choices((*WORDS, *ODD), k=chance.randint(0, 12)))
+    at, put = chance.randrange(len(READABLE)), chance.choice(("", *WORDS, *ODD))
+    return READABLE[:at] + put + READABLE[at + chance.randint(0, 9) :]
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(1_000_000, marks=pytest.mark.soak)])
+@pytest.mark.timeout(7_200)
+def test_fuzzed_conditions_leave_nothing_behind_and_run_nothing(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance, took, before, ended = random.Random(35), list[float](), 0, Counter[str]()
+    for number in range(count):
+        text = drawn_condition(chance)
+        if number == count // 10:  # all is imported by now
+            before = resident_bytes()
+            for name in ("eval", "exec", "compile"):
+                monkeypatch.delattr(f"builtins.{name}")
+        began = time.perf_counter()
+        try:
+            ended[str(holds(text))] += 1
+        except (BadCondition, ConditionFailed) as why:
+            ended[type(why).__name__] += 1
+        took.append(time.perf_counter() - began)
+        del took[:-100_000]
+    monkeypatch.undo()
+    growth, median_s = resident_bytes() - before, statistics.median(took)
+    sys.stdout.write(f"{ended}, median {median_s * 1e6:.0f} µs, growth {growth / 2**20:.1f} MB\n")
+    assert len(ended) == 4
+    assert growth <= GROWTH_BYTES
+    assert median_s <= MEDIAN_S or count < 1_000_000

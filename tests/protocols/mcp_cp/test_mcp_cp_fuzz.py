@@ -6,7 +6,6 @@ import random
 import statistics
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from labharness.protocols.mcp_cp.context import opened
 from labharness.protocols.mcp_cp.errors import NotMcpCp, answer_to
 from labharness.protocols.mcp_cp.messages import McpMessage
 from labharness.protocols.mcp_cp.schemas import KINDS, message_schema
-from mcp_cp_samples import AT, WHOLE, drawn, message, written
+from mcp_cp_samples import AT, WHOLE, drawn, message, resident_bytes, written
 
 SCHEMAS = {kind: message_schema(kind) for kind in KINDS}
 VALIDATORS = {kind: Draft202012Validator(schema) for kind, schema in SCHEMAS.items()}
@@ -152,11 +151,6 @@ def test_fuzzed_messages_leave_nothing_behind(share: str) -> None:
     assert growth <= GROWTH_BYTES
     if share == "whole":
         assert median_s <= MEDIAN_S
-
-
-def resident_bytes() -> int:
-    text = Path("/proc/self/status").read_text("utf-8") if Path("/proc/self").exists() else ""
-    return int(text.partition("VmRSS:")[2].split()[0]) * 1024 if text else 0
 
 
 def test_long_junk_takes_no_longer_than_its_length() -> None:
