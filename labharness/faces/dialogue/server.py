@@ -68,10 +68,11 @@ async def serve_sockets(
             async with _client(rooms, connection.query_params["caller"], send) as client:
                 open_now.add(client)
                 while (came := await connection.receive())["type"] == "websocket.receive":
-                    data = came.get("bytes") or came["text"].encode()
+                    data = came.get("bytes") or came.get("text", "").encode()
                     await asyncio.to_thread(rooms.take, client, data)
         except* (TimeoutError, RuntimeError, WebSocketDisconnect):
-            await connection.close()
+            with suppress(RuntimeError):  # it has hung up itself
+                await connection.close()
         finally:
             open_now.discard(client)
 
