@@ -53,6 +53,7 @@ from labharness.work.dialogue.course import (
     Ended,
     RunCalls,
     RunSet,
+    Step,
     TakeSet,
     claims_in,
     next_step,
@@ -145,19 +146,23 @@ class Dialogue:
             _check_own(message.content.message, self.agent.caller_id)
         return self._enter(without_address(message))
 
+    def next_step(self) -> Step:
+        """Return the step that follows now."""
+        return next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
+
     def go_on(self) -> str:
         """Go on to where the user is waited for; return the bound that it met, if any."""
         with ThreadPoolExecutor(1, thread_name_prefix="later") as pool:
             later: Future[None] | None = None
             while True:
-                step = next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
+                step = self.next_step()
                 if later is not None and isinstance(step, RunCalls | Ended):
                     later.result()  # what went on beside has ended
                     later = None
                 elif isinstance(step, RunCalls) and step.asked.mode == "ASYNC":
-                    later = pool.submit(self._run, step)
                     for each in step.asked.calls:
                         self._put_result(accepted(each.call_id, 0.0))
+                    later = pool.submit(self._run, step)
                 elif isinstance(step, Ended):
                     return self._end(step)
                 else:
@@ -251,7 +256,7 @@ class Dialogue:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 write_durably(self._path, kept(applied.context) + b"\n")
             self.context = applied.context
-        self.told(message)
+            self.told(message)  # in the order of the history
         return applied
 
     def _has_room(self, line: str) -> bool:
