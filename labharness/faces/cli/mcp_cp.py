@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import signal
 from contextlib import ExitStack
 
 from labharness.faces.cli import EXIT_ABORTED
@@ -25,6 +26,8 @@ def mcp_cp(chosen: argparse.Namespace) -> None:
     with ExitStack() as stack:
         listening = listening_at("--websocket", chosen.websocket, stack)
         if listening is not None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may ignore
+            signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
             try:
                 asyncio.run(serve_sockets(rooms, listening, complain))
             except KeyboardInterrupt:
