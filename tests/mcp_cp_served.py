@@ -18,6 +18,7 @@ from mcp_cp_client import McpCpClient
 from up_lab import until
 
 HOLD_S_MAX = 60.0
+ABORTED = 3
 Turn = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
 
@@ -118,8 +119,9 @@ class McpCpServer:
 
     def end(self) -> None:
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            self.process.wait(HOLD_S_MAX)
+            self.process.terminate()
+            assert self.process.wait(HOLD_S_MAX) == ABORTED, self.said.read_text()
+        assert not self.place.exists()
         said = self.said.read_text()
         assert not re.search("broken off|was not taken|ASGI", said), said
 
