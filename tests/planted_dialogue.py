@@ -1,6 +1,13 @@
-"""Planted bugs in the messages of a dialogue: bytes and packages that end what reads them."""
+"""Planted bugs in the messages of a dialogue: what ends a reader, and whose words are taken."""
 
 from planted_bug import PlantedBug
+
+_ASKING = "labharness.faces.dialogue.asking:"
+_ROOMS = "labharness.faces.dialogue.rooms:"
+_FORGED = "test_a_message_that_a_client_has_forged_is_refused_and_nothing_is_carried_out"
+_CALLER = "test_another_caller_does_not_come_into_a_context_and_learns_nothing"
+_FORWARDED = "test_a_tool_of_a_client_is_forwarded_with_a_question_and_its_result_hides_nothing"
+_STOP = "self._stops.submit(self._stop, client, room, content)"
 
 BUGS = (
     PlantedBug(
@@ -16,5 +23,75 @@ BUGS = (
         'why = "mcp_cp.not_imported"',
         "raise",
         "test_a_broken_package_breaks_no_type_of_the_text",
+    ),
+    PlantedBug(
+        "sender that a client has forged accepted",
+        f"{_ROOMS}Rooms._take",
+        'message.sender.id != client.caller_id or message.sender.type not in ("USER", "TOOL")',
+        "False",
+        f"{_FORGED}[tools of another caller-sent]",
+    ),
+    PlantedBug(
+        "answer of a model taken from a client",
+        f"{_ASKING}_check_own",
+        'message.type not in (*BEGINS, "CONTEXT_UPDATE")',
+        "False",
+        f"{_FORGED}[an answer of the model-sent]",
+    ),
+    PlantedBug(
+        "message of another caller added to a history",
+        f"{_ASKING}Dialogue.take",
+        "_check_own(message.content.message, self.agent.caller_id)",
+        "pass",
+        f"{_FORGED}[words of another caller-added]",
+    ),
+    PlantedBug(
+        "result of another client taken",
+        f"{_ROOMS}Room.answered",
+        "asked is client and future is not None and _ended(future, result)",
+        "future is not None and _ended(future, result)",
+        _FORWARDED,
+    ),
+    PlantedBug(
+        "result of a client given to a model with what nobody sees",
+        "labharness.faces.dialogue.calling:_bounded",
+        "plain(msgspec.json.decode(data))",
+        "msgspec.json.decode(data)",
+        _FORWARDED,
+    ),
+    PlantedBug(
+        "name of a tool of the lab taken by a client",
+        f"{_ROOMS}Client.tools",
+        "each.tool_id not in known_tools()",
+        "True",
+        "test_a_client_cannot_take_over_the_name_of_a_tool_of_the_lab",
+    ),
+    PlantedBug(
+        "text of a cleared history kept on the disk",
+        f"{_ASKING}Dialogue._enter",
+        "applied.context.cleared != self.context.cleared",
+        "False",
+        "test_a_history_that_is_cleared_is_forgotten_in_memory_and_on_the_disk",
+    ),
+    PlantedBug(
+        "another caller in a context that is at work",
+        f"{_ROOMS}Rooms._room",
+        "room is not None and room.dialogue.agent.caller_id != client.caller_id",
+        "False",
+        _CALLER,
+    ),
+    PlantedBug(
+        "another caller in a context of the disk",
+        f"{_ASKING}Dialogue.__post_init__",
+        "self.context.metadata[OWNER] != self.agent.caller_id",
+        "False",
+        _CALLER,
+    ),
+    PlantedBug(
+        "stop request that waits for a turn",
+        f"{_ROOMS}Rooms._take",
+        _STOP,
+        _STOP.replace("_stops", "_turns"),
+        "test_a_stop_request_waits_neither_for_a_slow_model_nor_for_a_turn",
     ),
 )

@@ -2,9 +2,13 @@
 
 import argparse
 import asyncio
+import os
+import signal
 from contextlib import ExitStack
 
+from labharness.faces.cli import EXIT_ABORTED
 from labharness.faces.cli.ask import model_of
+from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.serve import listening_at
 from labharness.faces.cli.show import BadUse, chosen_lab, complain
 
@@ -22,7 +26,13 @@ def mcp_cp(chosen: argparse.Namespace) -> None:
     with ExitStack() as stack:
         listening = listening_at("--websocket", chosen.websocket, stack)
         if listening is not None:
-            asyncio.run(serve_sockets(rooms, listening, complain))
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may ignore
+            signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+            try:
+                asyncio.run(serve_sockets(rooms, listening, complain))
+            except KeyboardInterrupt:
+                TERMINAL.flush()
+                os._exit(EXIT_ABORTED)  # a turn waits for a model or a person; a kill loses nothing
         else:
             Agent(plan.path, chosen.caller).describe_lab()  # an unknown caller is refused now
             asyncio.run(serve_pipes(rooms, chosen.caller))

@@ -148,19 +148,23 @@ class Dialogue:
             _check_own(message.content.message, self.agent.caller_id)
         return self._enter(without_address(message))
 
+    def next_step(self) -> Step:
+        """Return the step that follows now."""
+        return next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
+
     def go_on(self) -> str:
         """Go on to where the user is waited for; return the bound that it met, if any."""
         with ThreadPoolExecutor(1, thread_name_prefix="later") as pool:
             later: Future[None] | None = None
             while True:
-                step = self._next()
+                step = self.next_step()
                 if later is not None and isinstance(step, RunCalls | Ended):
                     later.result()  # what went on beside has ended
                     later = None
                 elif isinstance(step, RunCalls) and step.asked.mode == "ASYNC":
-                    later = pool.submit(self._run, step)
                     for each in step.asked.calls:
                         self._put_result(accepted(each.call_id, 0.0))
+                    later = pool.submit(self._run, step)
                 elif isinstance(step, Ended):
                     return self._end(step)
                 else:
@@ -214,11 +218,8 @@ class Dialogue:
     def _run(self, step: RunCalls) -> None:
         for each in Calling(self.agent, self.clients, step.asked, dict(step.found)).results():
             self._put_result(each)
-            if isinstance(self._next(), Ended):
+            if isinstance(self.next_step(), Ended):
                 break  # a bound is met, and the calls that are left are answered with it
-
-    def _next(self) -> Step:
-        return next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
 
     def _end(self, step: Ended) -> str:
         for each in step.left:  # a model that is asked again wants a result of each
@@ -267,7 +268,7 @@ class Dialogue:
                 self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 write_durably(self._path, kept(applied.context) + b"\n")
             self.context = applied.context
-        self.told(message)
+            self.told(message)  # in the order of the history
         return applied
 
     def _has_room(self, line: str) -> bool:

@@ -4,8 +4,8 @@ A set that sets an instrument is a task of capability `sequence`, and goes the w
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -20,6 +20,8 @@ from labharness.work.plan.operations import Operations
 from labharness.work.plan.set_reading import read_set
 from labharness.work.plan.set_runner import SetRunner
 from labharness.work.plan.step import StepFailed, Verb
+
+LOG: Final = logging.getLogger(__name__)
 
 GROUP: Final = "labharness.dialogue_actions"
 """Entry points of the actions that a set in a dialogue may have: the name, and a value `Action`."""
@@ -39,7 +41,11 @@ class Action:
 
 
 class _Nowhere(NullLine, Absent):
-    """No line, and no person at one."""
+    """No line, and no person at one: what a set needs of it is the time."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.now_s, self.held_s = clock.now_s, self.holding.total_s
 
 
 def checked(content: Mapping[str, Any], actions: Mapping[str, Action]) -> InstructionMessage:
@@ -66,8 +72,12 @@ def carry_out(content: InstructionMessage, actions: Mapping[str, Action]) -> lis
     async def run() -> list[dict[str, Any]]:
         line = cast(Operations, _Nowhere(Clock(asyncio.get_running_loop())))
         runner = SetRunner(whole, line, verbs, schemas)
-        with suppress(StepFailed):  # its records say why
+        try:
             await runner.run()
+        except StepFailed:
+            pass  # its records say why
+        except Exception:  # an action of somebody else's package may raise anything
+            LOG.exception("an action of a set failed")
         return [each.told() for each in runner.records()]
 
     return asyncio.run(run())

@@ -25,6 +25,7 @@ from labharness.protocols.mcp_cp.codec import decode, must
 from labharness.protocols.mcp_cp.context import VERSION
 from labharness.protocols.mcp_cp.errors import NotMcpCp, answer_to, error_response
 from labharness.protocols.mcp_cp.messages import (
+    AddMessage,
     ClientCapabilities,
     ErrorDetails,
     ErrorResponse,
@@ -39,7 +40,7 @@ from labharness.protocols.mcp_cp.messages import (
 from labharness.protocols.mcp_cp.parts import Part
 from labharness.protocols.mcp_cp.tools import SupportedTool, ToolCall, ToolResult, availability
 from labharness.work.dialogue.calls import calls_of
-from labharness.work.dialogue.course import BEGINS, Bounds, Ended, next_step
+from labharness.work.dialogue.course import BEGINS, Bounds, Ended
 
 LOG = logging.getLogger(__name__)
 
@@ -67,10 +68,9 @@ class Client:
     announced: ClientCapabilities | None = None
 
     def tools(self) -> Mapping[str, SupportedTool]:
-        """Return its tools by name; none takes the name of a tool of the lab."""
+        """Return its tools by their ids; none takes the name of a tool of the lab."""
         offered = () if self.announced is None else self.announced.supported_tools
-        named = {each.name or each.tool_id: each for each in offered}
-        return {name: each for name, each in named.items() if name not in known_tools()}
+        return {each.tool_id: each for each in offered if each.tool_id not in known_tools()}
 
     def most_s(self) -> float | None:
         """Return the longest time of one of its tools, if it states one."""
@@ -98,6 +98,12 @@ class Room:
         self._asked: dict[str, tuple[Client, ToolCall, Future[ToolResult]]] = {}
         self._authors: dict[str, Client] = {}
         self.dialogue.told, self.dialogue.clients = self.tell, self
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing follows until its user says something."""
+        step = self.dialogue.next_step()
+        return isinstance(step, Ended) and not step.left
 
     def tell(self, message: McpMessage) -> None:
         """Send a message to all clients but the one that it came from."""
@@ -257,9 +263,9 @@ class Rooms:
                         )
             case ToolCallRequest(calls) if all(is_stop(each) for each in calls):
                 self._stops.submit(self._stop, client, room, content)
-            case _ if message.type in BEGINS:
+            case _ if message.type in BEGINS or isinstance(content, AddMessage):
                 with self._lock:
-                    if room.is_at_work:
+                    if room.is_at_work and not room.waits:
                         raise _about(message, Text("dialogue.at_work"), "RATE_LIMITED")
                     room.take(client, message)
                     self._begin(room)
@@ -268,15 +274,23 @@ class Rooms:
             case _:
                 room.take(client, message)
 
+    def _agent(self, caller_id: str) -> Agent:
+        """Return the agent of a caller; it is one for all contexts, because it reads the lab."""
+        agents = [each.dialogue.agent for each in [*self._rooms.values()]]
+        own = next((each for each in agents if each.caller_id == caller_id), None)
+        agent = own or Agent(self.lab, caller_id)
+        _ = agent.plan  # a caller that the lab does not know is refused here
+        return agent
+
     def _room(self, client: Client, context_id: str) -> Room:
-        with self._lock:
+        agent = None if context_id in self._rooms else self._agent(client.caller_id)
+        with self._lock:  # a stop request waits for it, and not for the files of a lab
             room = self._rooms.get(context_id)
             if room is not None and room.dialogue.agent.caller_id != client.caller_id:
                 why = Text("dialogue.other_caller", context_id=context_id)
                 raise NotMcpCp(why, "$.contextId", "FORBIDDEN")
             if room is None:
-                agent = Agent(self.lab, client.caller_id)
-                agent.describe_lab()  # a caller that the lab does not know is refused here
+                agent = agent or self._agent(client.caller_id)
                 room = Room(Dialogue(agent, self.model, context_id, self.bounds))
                 self._rooms[context_id] = room
             if client not in room.clients:
@@ -287,23 +301,25 @@ class Rooms:
     def _begin(self, room: Room) -> None:
         """Have a dialogue go on, unless it waits for its user or goes on already."""
         with self._lock:
-            step = next_step(room.dialogue.messages, self.bounds, wall_clock_utc())
-            if room.is_at_work or isinstance(step, Ended):
+            if room.is_at_work or room.waits:
                 return
             room.is_at_work = True
             self._turns.submit(self._turn, room)
 
     def _turn(self, room: Room) -> None:
+        well = False
         try:
             room.dialogue.go_on()
+            well = True
         except Exception:  # one dialogue does not end the others
             fault = self._fault("SYSTEM_ERROR", Text("dialogue.fault"))
             LOG.exception("a dialogue was broken off: %s", fault.details.trace_id)
             room.tell(room.message("ERROR_RESPONSE", fault))
-        finally:
-            with self._lock:
-                room.is_at_work = False
-                self._drop_idle(room.dialogue.context_id, room)
+        with self._lock:
+            room.is_at_work = False
+            if well:
+                self._begin(room)  # with what has come as it ended
+            self._drop_idle(room.dialogue.context_id, room)
 
     def _stop(self, client: Client, room: Room, asked: ToolCallRequest) -> None:
         results = Calling(room.dialogue.agent, room, calls_of(asked)).results()

@@ -64,7 +64,7 @@ async def serving(app: Starlette, listening: socket.socket) -> AsyncIterator[Non
         app,
         http=_Request,
         ws=_WebSocket,
-        ws_max_size=MESSAGE_BYTES_MAX,
+        ws_max_size=2 * MESSAGE_BYTES_MAX,  # one that is too long is answered, and not hung up on
         lifespan="off",
         log_config=None,
         log_level="error",

@@ -7,7 +7,6 @@ lab's account alone may read. A page in a browser states its origin, and is refu
 import asyncio
 import hmac
 import json
-import logging
 import os
 import re
 import socket
@@ -31,8 +30,6 @@ from labharness.faces.service.outbox import Batch, Outbox, outbox_of
 from labharness.lab.house.access import HouseAccess
 from labharness.protocols.hcp.codec import HcpMessage, encode
 from labharness.protocols.hcp.messages import CALLERS
-
-LOG = logging.getLogger(__name__)
 
 VIA: Final = "websocket"
 
@@ -122,12 +119,13 @@ async def serve_talks(
 
         async def frames() -> AsyncIterator[bytes]:
             while (came := await connection.receive())["type"] == "websocket.receive":
-                yield came.get("bytes") or came["text"].encode()
+                yield came.get("bytes") or came.get("text", "").encode()
 
         try:
             await talk(connection.query_params["caller"], frames(), send)
         except* (TimeoutError, RuntimeError, WebSocketDisconnect):  # it has gone, or reads nothing
-            LOG.info("a client was hung up on")
+            with suppress(RuntimeError):
+                await connection.close()
         finally:
             open_now.remove(connection)
 

@@ -183,7 +183,8 @@ def _passed(
     turn: Sequence[McpMessage], answers: Sequence[ModelResponse], bounds: Bounds, now: datetime
 ) -> str:
     """Return the bound that stands in the way of a next step."""
-    since = moment_of(turn[0].timestamp) or now
+    ours = (each.timestamp for each in turn if each.sender.type != "USER")  # by no client's clock
+    since = moment_of(next(ours, "")) or now
     tokens = sum(each.usage.total_tokens for each in answers if each.usage)
     taken = {
         "dialogue.answers": (len(answers), bounds.answers),
