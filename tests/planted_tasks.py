@@ -293,8 +293,8 @@ BUGS = (
     PlantedBug(
         "run ordered in a folder of anybody's",
         "labharness.lab.house.orders:order_from_json",
-        "next(_wrong(given), None) or next(_elsewhere(given, home), None)",
-        "next(_wrong(given), None)",
+        "next(_elsewhere(order, home), None)",
+        "None",
         "test_a_run_is_ordered_in_the_folder_of_the_labs_own_runs_alone",
     ),
     PlantedBug(

@@ -23,15 +23,15 @@ CODE = (*RUNS, "tests", "benchmarks")
 LINES_MAX = 700  # a file is cut by idea, not by count
 
 WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
-    "analysis": 5825,
+    "analysis": 5815,
     "chaos": 1505,
-    "core": 1985,
+    "core": 2000,  # what a process says of itself in a file, once for four rooms
     "faces": 12720,  # plan --draw; tools of agents, MCP, dialogues with a model and clients
-    "instruments": 3025,
+    "instruments": 3015,
     "journal": 1575,
-    "lab": 9370,  # the plan of a task without its flight; each way of a set is flown
+    "lab": 9340,  # the plan of a task without its flight; each way of a set is flown
     "line": 2680,
-    "protocols": 2240,  # MCP-CP, what a history must not keep, and the branches of a condition
+    "protocols": 2165,  # MCP-CP, what a history must not keep, and the branches of a condition
     "safety": 4460,
     "work": 11780,  # sets of instructions, drawn and carried out as a task; intents; dialogues
 }

@@ -21,11 +21,11 @@ from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.asyncapi import asyncapi
 from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.protocols.hcp.messages import EVENT_DATA
-from labharness.protocols.hcp.schemas import KINDS, message_schemas
+from labharness.protocols.hcp.schemas import KINDS, message_schema
 from labharness.protocols.mcp_cp.messages import CONTENTS
 from rig import EXAMPLE, IV
 
-SCHEMAS = message_schemas()
+SCHEMAS = {kind: message_schema(kind) for kind in KINDS}
 VALIDATORS = {kind: Draft202012Validator(schema) for kind, schema in SCHEMAS.items()}
 HEAD = {"hcp_version": "1.0", "message_id": "m", "timestamp": "2026-01-01T00:00:00Z"}
 DATA: dict[str, dict[str, Any]] = {

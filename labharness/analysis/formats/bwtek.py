@@ -56,7 +56,7 @@ def parse_bwtek(text: str) -> Recording:
         raise BadFile("spectra.no_axis_value", format=NAME, axis=axis)
     if len(bad) > max(1, BAD_SHARE_MAX * len(rows)):
         raise BadFile("spectra.line", format=NAME, line=bad[0], found=lines[bad[0] - 1][:60])
-    pairs = dict(_entry(line, mark) for line in lines[:start])
+    pairs = dict(entry_of(line, ";" if ";" in line else mark) for line in lines[:start])
     notes = [left_out("line", bad, wanted="numbers")] if bad else []
     if counts != COUNTS[0]:
         notes.append("the file has no dark-subtracted counts; the raw ones are read")
@@ -70,8 +70,3 @@ def parse_bwtek(text: str) -> Recording:
         header=pairs,
         notes=tuple(notes),
     )
-
-
-def _entry(line: str, mark: str) -> tuple[str, str]:
-    """Split a header line like the table; the first line has a semicolon in every export."""
-    return entry_of(line, ";" if ";" in line else mark)

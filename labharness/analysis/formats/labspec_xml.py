@@ -39,7 +39,7 @@ def parse_labspec_xml(text: str) -> Recording:
         raise BadFile(
             "spectra.lacks", format=NAME, what="LSX_Tree" if tree is None else "LSX_Matrix"
         )
-    axes = [each for holder in _all(tree, AXES) for each in holder]
+    axes = [each for node in tree.iter("LSX") if node.get("ID") == AXES for each in node]
     spectral = next((axis for axis in axes if _text(axis, TYPE).startswith("Spectr")), None)
     values = None if spectral is None else numbers_in(_text(spectral, VALUES))
     if spectral is None or values is None or values.size < 2:
@@ -104,10 +104,6 @@ def _settings(tree: Element) -> tuple[dict[str, str], float | None]:
         if key == "Laser (nm)":
             laser_nm = laser_of(_text(node, EXACT)) or laser_of(_text(node, SHOWN))
     return header, laser_nm
-
-
-def _all(tree: Element, identity: str) -> list[Element]:
-    return [node for node in tree.iter("LSX") if node.get("ID") == identity]
 
 
 def _text(node: Element, identity: str) -> str:

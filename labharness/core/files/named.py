@@ -5,6 +5,7 @@ count as an absent file either.
 """
 
 import errno
+import json
 import os
 import stat
 from contextlib import suppress
@@ -18,6 +19,8 @@ NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """Between the look at a name and its opening a pipe may be put there; Windows has neither flag."""
 
 BINARY = getattr(os, "O_BINARY", 0)  # Windows has it
+SAID_BYTES_MAX = 65_536
+"""Of a file in which a process says something of itself; it is read no further."""
 GROUP_FILE_MODE = 0o660
 
 
@@ -50,6 +53,22 @@ def open_named(path: Path) -> BinaryIO:
     except OSError:  # a folder is none that can be read
         os.close(handle)
         raise
+
+
+def said_in(path: Path) -> object:
+    """Return the JSON of a file in which a process says something; ``None`` where there is none."""
+    try:
+        with open_named(path) as file:
+            return json.loads(file.read(SAID_BYTES_MAX))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def say_in(handle: int, said: object) -> None:
+    """Write into a file that is held what people are told of its holder, if the disk takes it."""
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(said).encode(), 0)
 
 
 def open_own(path: Path, flags: int, mode: int = 0o666) -> int:

@@ -6,11 +6,12 @@ A request is a line of JSON (``{"ask": "truth"}``), and so is the answer: its ow
 
 import asyncio
 import json
-import math
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import CodedError
@@ -93,7 +94,7 @@ class SimulationControl(LocalServer):
         self._does: Mapping[str, Callable[[Answer, Reply], object]] = {
             "status": lambda request, reply: reply(status()),
             "faults": lambda request, reply: reply(self._faults()),
-            "truth": lambda request, reply: reply({"truth": plain(sim_lab.plant.truth())}),
+            "truth": self._truth,
             "fault": self._fault,
             "bus": self._bus,
             "panel": self._panel,
@@ -122,6 +123,10 @@ class SimulationControl(LocalServer):
     def _quit(self, request: Answer, reply: Reply) -> None:
         reply({"quit": True})
         self._ended()
+
+    def _truth(self, request: Answer, reply: Reply) -> None:
+        coded = msgspec.json.encode(self._sim_lab.plant.truth(), enc_hook=float)
+        reply({"truth": msgspec.json.decode(coded)})  # NaN and infinity are null
 
     def _faults(self) -> Answer:
         buses = {name: levels_of(bus.faults) for name, bus in self._sim_lab.buses.items()}
@@ -258,19 +263,6 @@ def set_faults(faults: "DataclassInstance", values: Answer, what: str) -> None:
             raise BadRequest("simulated.value", what=what, name=name, value=value, allowed=allowed)
     for name, value in values.items():
         setattr(faults, name, float(value) if isinstance(known[name], float) else value)
-
-
-def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value as JSON has it; NaN and infinity become null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    return value
 
 
 def levels_of(faults: "DataclassInstance") -> dict[str, bool | int | float]:

@@ -7,21 +7,18 @@ would need no file; no driver here declares such a register.
 """
 
 import errno
-import json
 import os
 import platform
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
 from labharness.core.clock import pause, steady_s
-from labharness.core.files.named import hold_alone, open_named, open_own
+from labharness.core.files.named import hold_alone, open_own, said_in, say_in
 from labharness.core.vocabulary.texts import CodedError
 
 LEASE_S_MAX = 5.0
 """Time (s) for a share to answer; one whose host is gone would block for minutes."""
 
-WHO_BYTES_MAX = 4096
 LOOK_S = 0.1  # between two tries
 
 
@@ -92,9 +89,7 @@ class Lease:
             if why.errno in (errno.EAGAIN, errno.EACCES):
                 raise Leased("lease.taken", path=str(path), who=_who(path)) from None
             raise
-        with suppress(OSError):  # its text is for people only
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, json.dumps(f"{who} on {platform.node()}").encode(), 0)
+        say_in(handle, f"{who} on {platform.node()}")
         self._handle = handle
 
     def release(self) -> None:
@@ -105,8 +100,5 @@ class Lease:
 
 
 def _who(path: Path) -> str:
-    try:
-        with open_named(path) as file:
-            return str(json.loads(file.read(WHO_BYTES_MAX)))
-    except (OSError, ValueError, RecursionError):
-        return "a process that says nothing of itself"
+    said = said_in(path)
+    return "a process that says nothing of itself" if said is None else str(said)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from labharness.core.errors import LabError
-from labharness.core.files.named import hold_alone, open_named, open_own
+from labharness.core.files.named import hold_alone, open_own, said_in
 from labharness.core.vocabulary.texts import Text
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab.config.lease import Lease, Leased
@@ -27,7 +27,6 @@ from labharness.safety.guard.port_records import (
 
 LOCK_NAME = "line.lock"
 OWNER_NAME = "owner.json"  # beside it; it counts only while the lock is held
-OWNER_BYTES_MAX = 65_536
 MAKES_SAFE = "makes the line safe"  # a process that no person is told to end
 
 
@@ -84,11 +83,7 @@ UNKNOWN = LockOwner(0, "", "")
 
 def read_owner(state_dir: Path) -> LockOwner | None:
     """Return the last known owner of a line."""
-    try:
-        with open_named(state_dir / OWNER_NAME) as file:
-            return _owner_of(json.loads(file.read(OWNER_BYTES_MAX)))
-    except (OSError, ValueError, RecursionError):
-        return None
+    return _owner_of(said_in(state_dir / OWNER_NAME))
 
 
 def owner_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> LockOwner | None:

@@ -273,7 +273,10 @@ class HouseProcess:
         if word == "leave":
             self._leave()
             return {"ok": True}
-        return {"ok": True, **await self._in_house(self._answered, word, asked)}
+        said = await self._in_house(self._answered, word, asked)
+        if word not in ("status", "task"):
+            self._news.set()
+        return {"ok": True, **said}
 
     def _answered(self, word: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         if word in self._words:
@@ -286,7 +289,6 @@ class HouseProcess:
         except KeyError as why:
             raise TaskRefused("order.wrong", name=str(why.args[0])) from None
         self._house.give(command, TaskActor(_who(asked), "operator"))
-        self._wake()
         return {"id": command.concerns}
 
     def _task(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -304,7 +306,6 @@ class HouseProcess:
         if key := words_of(asked, "message_id"):
             data = encode(replace(decode(data), message_id=key))
         kept = self._house.submit(data, seed=seed, links=after)
-        self._wake()
         return {"task_id": kept.task_id, "fresh": kept.fresh, "rejected": kept.rejected}
 
     def _retry(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -318,7 +319,6 @@ class HouseProcess:
             _who(asked),
             resume=resume,
         )
-        self._wake()
         return {"id": task_id}
 
     def _confirm(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -326,7 +326,6 @@ class HouseProcess:
         name, step = words_of(asked, "name") or who, words_of(asked, "step")
         by = name if name == who else f"{name} ({who})"
         said = self._house.confirm(task_id, step, by)
-        self._wake()
         return {"id": task_id, "said": said}
 
     def _create_job(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -343,7 +342,6 @@ class HouseProcess:
             seed=_seed_of(asked),
             key=_stated(asked, "key", ""),
         )
-        self._wake()
         return {"job_id": job_id}
 
     def _wake(self) -> None:

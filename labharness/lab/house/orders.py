@@ -4,14 +4,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from labharness.core.errors import LabError
 from labharness.core.files.durable import write_durably
-from labharness.core.files.named import open_named
+from labharness.core.files.named import said_in
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.journal.chain import Record
 from labharness.journal.layout import JournalEmpty
@@ -21,12 +21,8 @@ from labharness.work.desk.folder import JOURNAL_NAME
 LEFT_NAME: Final = "left.json"
 """Written into a run's folder by its worker when the run is over, however it ended."""
 
-LEFT_BYTES_MAX: Final = 65_536
-
 HOUSE_FILE: Final = "house.json"
 """In the state directory: where the runs are, for readers that come while no house is up."""
-
-FILE_BYTES_MAX: Final = 65_536
 
 SESSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """A session id as we mint it; any other text could name another folder."""
@@ -61,6 +57,7 @@ class RunOrder:
         resume_from: Session and checkpoint to go on from, as in ``task_submit``.
     """
 
+    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
     run_id: str
     folder: str
     submit: str
@@ -71,11 +68,8 @@ class RunOrder:
 
 def runs_of(home: Path) -> Path | None:
     """Return the folder of the runs of a lab's house; ``None`` where there was never one."""
-    try:
-        with open_named(home / HOUSE_FILE) as file:
-            return Path(json.loads(file.read(FILE_BYTES_MAX))["runs"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    found = said_in(home / HOUSE_FILE)
+    return Path(found["runs"]) if isinstance(found, dict) and "runs" in found else None
 
 
 def order_from_json(body: Mapping[str, Any], home: Path) -> RunOrder:
@@ -88,36 +82,27 @@ def order_from_json(body: Mapping[str, Any], home: Path) -> RunOrder:
     Raises:
         BadOrder: A field is missing, unknown or of another type, or names another folder.
     """
+    from pydantic import TypeAdapter, ValidationError  # who only looks for runs needs none
+
     given = {name: value for name, value in body.items() if name not in ("do", "account")}
-    if wrong := next(_wrong(given), None) or next(_elsewhere(given, home), None):
+    try:
+        order = TypeAdapter(RunOrder).validate_json(json.dumps(given))
+    except ValidationError as why:
+        raise BadOrder("order.wrong", name=str(why.errors()[0]["loc"][0])) from None
+    if wrong := next(_elsewhere(order, home), None):
         raise BadOrder("order.wrong", name=wrong)
-    return RunOrder(**given)
+    return order
 
 
-def _elsewhere(given: Mapping[str, Any], home: Path) -> Iterator[str]:
-    runs = runs_of(home)
-    if not SESSION.fullmatch(given["run_id"]):
+def _elsewhere(order: RunOrder, home: Path) -> Iterator[str]:
+    runs, point = runs_of(home), order.resume_from
+    if not SESSION.fullmatch(order.run_id):
         yield "run_id"
-    if runs is None or Path(given["folder"]).resolve() != runs.resolve() / given["run_id"]:
+    if runs is None or Path(order.folder).resolve() != runs.resolve() / order.run_id:
         yield "folder"
-    if Path(given["submit"]).resolve().parent != (home / "tasks").resolve():
+    if Path(order.submit).resolve().parent != (home / "tasks").resolve():
         yield "submit"
-
-
-def _wrong(given: Mapping[str, Any]) -> Iterator[str]:
-    names = [each.name for each in fields(RunOrder)]
-    yield from (name for name in given if name not in names)
-    for name in ("run_id", "folder", "submit"):
-        if not isinstance(given.get(name), str) or not given[name]:
-            yield name
-    if type(given.get("seed")) not in (int, type(None)):
-        yield "seed"
-    if type(given.get("approval_wait_s")) not in (int, float, type(None)):
-        yield "approval_wait_s"
-    point = given.get("resume_from")
-    if point is not None and (
-        not isinstance(point, dict) or point.keys() != {"session_id", "checkpoint_id"}
-    ):
+    if point is not None and point.keys() != {"session_id", "checkpoint_id"}:
         yield "resume_from"
 
 
@@ -230,12 +215,10 @@ class RunFolders:
 
     def left(self, run_id: str) -> tuple[str, str]:
         """Return code and reason of the error that ended it outside its journal, or nothing."""
-        try:
-            with open_named(self.root / run_id / LEFT_NAME) as file:
-                left = json.loads(file.read(LEFT_BYTES_MAX))
-                return str(left["error"]), str(left["why"])
-        except (OSError, ValueError, KeyError, TypeError):
+        left = said_in(self.root / run_id / LEFT_NAME)
+        if not isinstance(left, dict):
             return "", ""
+        return str(left.get("error", "")), str(left.get("why", ""))
 
 
 def has_begun(folder: Path) -> bool:

@@ -1,137 +1,61 @@
-"""Build the messages that a callee sends; ids and times are arguments."""
+"""Build the messages that a callee sends; ids and times are arguments.
 
-from collections.abc import Mapping, Sequence
+Each takes ``message_id``, ``timestamp``, ``session_id`` (null where it is not given) and the fields
+of its payload (`messages.PAYLOADS`), which the payload's model checks. ``None`` is left out.
+"""
+
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from labharness.protocols.hcp.codec import HcpMessage, MessageType
 from labharness.protocols.hcp.messages import ERROR_CODES, PAYLOADS
-from labharness.protocols.hcp.terms import REASON_CODES, Rejected
+from labharness.protocols.hcp.terms import Rejected
+
+_HEAD = ("message_id", "timestamp", "session_id")
 
 
-def task_accepted(
-    *,
-    message_id: str,
-    timestamp: str,
-    session_id: str,
-    in_reply_to: str,
-    session_token: str,
-    risk_level: str,
-    data_classification: str,
-    safety_envelope: Mapping[str, Any],
-    max_duration: str,
-    abort_timeout: str,
-) -> HcpMessage:
+def task_accepted(*, max_duration: str, abort_timeout: str, **said: object) -> HcpMessage:
     """Build the answer that opens a session; only this message carries the token."""
-    payload = {
-        "session_token": session_token,
-        "risk_level": risk_level,
-        "data_classification": data_classification,
-        "safety_envelope": dict(safety_envelope),
-        "constraints": {"max_duration": max_duration, "abort_timeout": abort_timeout},
-        "in_reply_to": in_reply_to,
-    }
-    return _built("task_accepted", message_id, timestamp, session_id, payload)
+    constraints = {"max_duration": max_duration, "abort_timeout": abort_timeout}
+    return _built("task_accepted", {**said, "constraints": constraints})
 
 
-def task_rejected(
-    *, message_id: str, timestamp: str, in_reply_to: str, rejected: Rejected
-) -> HcpMessage:
-    """Build the answer to a refused submission: its ``session_id`` is null.
-
-    Raises:
-        ValueError: The reason code is not one of HCP's.
-    """
-    if rejected.reason_code not in REASON_CODES:
-        raise ValueError(f"{rejected.reason_code!r} is none of {', '.join(REASON_CODES)}")
-    said = {each.name: getattr(rejected, each.name) for each in fields(rejected)}
-    payload = {**said, "in_reply_to": in_reply_to}
-    return _built("task_rejected", message_id, timestamp, None, payload)
+def task_rejected(*, rejected: Rejected, **said: object) -> HcpMessage:
+    """Build the answer to a refused submission: its ``session_id`` is null."""
+    why = {each.name: getattr(rejected, each.name) for each in fields(rejected)}
+    return _built("task_rejected", {**said, **why})
 
 
-def event(
-    *,
-    message_id: str,
-    timestamp: str,
-    session_id: str,
-    event_type: str,
-    sequence: int,
-    data: Mapping[str, Any],
-    in_reply_to: str | None = None,
-) -> HcpMessage:
-    """Build an event.
-
-    Raises:
-        ValueError: ``in_reply_to`` is missing on ``session_created``, or given on another event.
-    """
-    if (event_type == "session_created") != (in_reply_to is not None):
-        raise ValueError(f"in_reply_to belongs to session_created and to no other: {event_type}")
-    payload = {
-        "event_type": event_type,
-        "sequence": sequence,
-        "data": dict(data),
-        "in_reply_to": in_reply_to,
-    }
-    return _built("event", message_id, timestamp, session_id, payload)
+def event(**said: object) -> HcpMessage:
+    """Build an event; only ``session_created`` has ``in_reply_to``."""
+    return _built("event", said)
 
 
-def task_completed(
-    *,
-    message_id: str,
-    timestamp: str,
-    session_id: str,
-    outputs: Mapping[str, Any],
-    artifacts: Sequence[Mapping[str, Any]] = (),
-    execution_summary: Mapping[str, Any] | None = None,
-) -> HcpMessage:
-    """Build the message with the results."""
-    payload = {
-        "outputs": dict(outputs),
-        "artifacts": [dict(one) for one in artifacts],
-        "execution_summary": None if execution_summary is None else dict(execution_summary),
-    }
-    return _built("task_completed", message_id, timestamp, session_id, payload)
+def task_completed(**said: object) -> HcpMessage:
+    """Build the answer with the outputs of a task, its artifacts and its summary."""
+    return _built("task_completed", said)
 
 
-def task_failed(
-    *,
-    message_id: str,
-    timestamp: str,
-    session_id: str,
-    error_code: str,
-    error_message: str,
-    suggestion: str | None = None,
-    error_details: Mapping[str, Any] | None = None,
-    partial_outputs: Mapping[str, Any] | None = None,
-    artifacts: Sequence[Mapping[str, Any]] = (),
-    execution_summary: Mapping[str, Any] | None = None,
-) -> HcpMessage:
-    """Build the message that ends a session without success.
+def task_failed(*, error_code: str, **said: object) -> HcpMessage:
+    """Build the answer of a task that failed, with what it has reached.
 
     Raises:
         ValueError: The error code is not one of HCP's.
     """
     if error_code not in ERROR_CODES:
         raise ValueError(f"{error_code!r} is none of {', '.join(ERROR_CODES)}")
-    payload = {
-        "error_code": error_code,
-        "error_message": error_message,
-        "suggestion": suggestion,
-        "error_details": None if error_details is None else dict(error_details),
-        "partial_outputs": None if partial_outputs is None else dict(partial_outputs),
-        "artifacts": [dict(one) for one in artifacts],
-        "execution_summary": None if execution_summary is None else dict(execution_summary),
-    }
-    return _built("task_failed", message_id, timestamp, session_id, payload)
+    return _built("task_failed", {**said, "error_code": error_code})
 
 
-def _built(
-    kind: MessageType,
-    message_id: str,
-    timestamp: str,
-    session_id: str | None,
-    payload: dict[str, Any],
-) -> HcpMessage:
-    given = {name: value for name, value in payload.items() if value is not None}
-    model = PAYLOADS[kind].model_validate(given)
-    return HcpMessage(message_id, timestamp, session_id, kind, model)
+def _built(kind: MessageType, said: Mapping[str, Any]) -> HcpMessage:
+    given = {n: _plain(v) for n, v in said.items() if v is not None and n not in _HEAD}
+    payload = PAYLOADS[kind].model_validate(given)
+    session_id = said.get("session_id")
+    return HcpMessage(said["message_id"], said["timestamp"], session_id, kind, payload)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(map(_plain, value)) if isinstance(value, list | tuple) else value

@@ -51,11 +51,6 @@ CLAIMED: Final = {"anyOf": [{"type": "string", "pattern": f"^{CALLERS}$"}, {"typ
 """`caller_id`, wherever a payload has one."""
 
 
-def message_schemas() -> dict[str, dict[str, Any]]:
-    """Return the schema of each type of message, by its name."""
-    return {kind: message_schema(kind) for kind in KINDS}
-
-
 def message_schema(kind: MessageType) -> dict[str, Any]:
     """Return the schema of one type of message."""
     payload, parts = _payload(kind)

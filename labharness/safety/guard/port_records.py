@@ -21,7 +21,13 @@ from pathlib import Path
 from labharness.core.clock.process import pause
 from labharness.core.errors import LabError
 from labharness.core.files.durable import sync_folder
-from labharness.core.files.named import GROUP_FILE_MODE, is_there, open_named
+from labharness.core.files.named import (
+    GROUP_FILE_MODE,
+    is_there,
+    open_named,
+    said_in,
+    say_in,
+)
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify
 from labharness.safety.guard.messages import Fields, read_trip, write_trip
@@ -94,7 +100,6 @@ def opened_in(place: Path, name: str) -> int:
 LINE = "line"  # held by the process that drives a line, or looks at it
 GUARD = "guard"  # of its guard process
 
-WHO_BYTES_MAX = 65_536
 TRIES = 4
 TRY_S = 0.02  # a process that only looks whether a lock is held has it for that long
 
@@ -144,7 +149,7 @@ class PortLock:
             try:
                 if makeable(place):
                     self._handles.append(_held(place, name, port))
-                    _say(self._handles[-1], who)
+                    say_in(self._handles[-1], who)
                     taken += 1
             except OSError as why:
                 trouble = why
@@ -204,18 +209,8 @@ def _held(place: Path, name: str, port: str) -> int:
     raise OSError(errno.EAGAIN, "it is replaced again and again", str(place / name))
 
 
-def _say(handle: int, who: Who) -> None:
-    with suppress(OSError):  # what it says is of use to persons only
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(who).encode(), 0)
-
-
 def _who(path: Path) -> Who:
-    try:
-        with open_named(path) as file:
-            found = json.loads(file.read(WHO_BYTES_MAX))
-    except (OSError, ValueError, RecursionError):
-        return {}
+    found = said_in(path)
     return found if isinstance(found, dict) else {}
 
 

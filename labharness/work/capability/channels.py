@@ -13,6 +13,25 @@ Limits = Mapping[str, tuple[float, float, str]]
 """Lowest and highest value and the unit of each channel that may be set."""
 
 
+class PlainCapability:
+    """A capability without formats of its own, and whose tasks have none near to them.
+
+    No value of a lab file prevents all of them, unless a subclass knows some. A subclass adds
+    ``declaration``, ``plan``, ``answer``, and what else it has.
+    """
+
+    formats: tuple[str, ...] = ()
+    verbs: Mapping[str, Verb] = {}
+
+    def misfits(self, facts: LineFacts) -> Iterator[str]:
+        """Return nothing: no value of a lab file prevents every task."""
+        yield from ()
+
+    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
+        """Return nothing: other inputs are another task."""
+        yield from ()
+
+
 class ChannelSettings(Settings, ABC):
     """The table of a capability in a lab file, from which the names of its channels follow."""
 
@@ -25,7 +44,7 @@ class ChannelSettings(Settings, ABC):
 Table = TypeVar("Table", bound=ChannelSettings)
 
 
-class ChannelCapability(ABC, Generic[Table]):
+class ChannelCapability(PlainCapability, ABC, Generic[Table]):
     """A capability that plans only for a line with every channel that it sets.
 
     A subclass adds ``declaration``, ``settings``, ``planned``, ``ways_out`` and ``answer``.
@@ -33,7 +52,6 @@ class ChannelCapability(ABC, Generic[Table]):
 
     declaration: Declaration
     settings: type[Table]
-    formats: tuple[str, ...] = ()
     verbs: Mapping[str, Verb] = PHYSICAL_VERBS
 
     def misfits(self, facts: LineFacts) -> Iterator[str]:
@@ -62,21 +80,3 @@ class ChannelCapability(ABC, Generic[Table]):
         self, inputs: Mapping[str, Any], settings: Table, limits: Limits
     ) -> Planned | CannotDo:
         """Turn a request into instructions for a line with all channels."""
-
-
-class WithoutLine:
-    """A capability without a line: no value of a line prevents its tasks, or would mend one.
-
-    A subclass adds ``declaration``, ``settings``, ``plan``, ``bound`` and ``answer``.
-    """
-
-    formats: tuple[str, ...] = ()
-    verbs: Mapping[str, Verb] = {}
-
-    def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return nothing: no value of a lab file prevents every task."""
-        yield from ()
-
-    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
-        """Return nothing: other inputs are another task."""
-        yield from ()

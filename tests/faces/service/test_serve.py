@@ -18,7 +18,7 @@ from broker import NEEDS_BROKER, Broker, running
 from commands import COMMAND, say
 from labharness.core.clock import pause, steady_s
 from labharness.journal.reading import read_after, verify_file
-from labharness.protocols.hcp.schemas import message_schemas
+from labharness.protocols.hcp.schemas import KINDS, message_schema
 from labharness.work.desk.folder import JOURNAL_NAME
 from plain_caller import PlainCaller, Told, answer_in, closes, history_faults, is_end, leaks
 from requested import CURVE, GROWTH, PAPER, hot
@@ -28,7 +28,7 @@ from up_lab import until
 
 CALLERS = ("harness-alpha-001", "mallory")
 CALLEE = "callee"
-SCHEMAS = message_schemas()
+SCHEMAS = {kind: message_schema(kind) for kind in KINDS}
 QUEUE = 12
 REVOKED_S = 1.0
 """World time (s) within which a token is revoked, from the answer to the operator on."""

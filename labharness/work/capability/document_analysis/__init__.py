@@ -23,7 +23,7 @@ from labharness.work.capability import (
     declared,
     threshold_of,
 )
-from labharness.work.capability.channels import WithoutLine
+from labharness.work.capability.channels import PlainCapability
 from labharness.work.capability.document_analysis.settings import DocumentSettings
 from labharness.work.capability.document_analysis.source import (
     Document,
@@ -39,7 +39,7 @@ SPARE_S = 5.0
 """Time (s) of a step beside that of its process or its server."""
 
 
-class DocumentAnalysis(WithoutLine):
+class DocumentAnalysis(PlainCapability):
     """The capability ``document-analysis``."""
 
     declaration = declared(__file__)

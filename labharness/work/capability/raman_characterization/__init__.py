@@ -18,6 +18,7 @@ from labharness.work.capability import (
     QueryResult,
     threshold_of,
 )
+from labharness.work.capability.channels import PlainCapability
 from labharness.work.capability.raman_answer import film_answer, spectra_so_far
 from labharness.work.capability.raman_characterization.stored import (
     DECLARATION,
@@ -45,7 +46,7 @@ SWITCH_S = 30.0
 SLACK, SPARE_S = 1.5, 600.0
 
 
-class MappedSample:
+class MappedSample(PlainCapability):
     """The capability ``raman-characterization`` on its line.
 
     Attributes:
@@ -54,7 +55,6 @@ class MappedSample:
 
     declaration = DECLARATION
     settings = RamanSettings
-    formats: tuple[str, ...] = ()
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}
     without_line = StoredSpectra()
 
@@ -87,10 +87,6 @@ class MappedSample:
         threshold = threshold_of(constraints)
         add_look(steps, settings.laser_nm, settings.reference(), threshold, origin_of(inputs))
         return steps.planned({"sample_id": sample_id})
-
-    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
-        """Return nothing: another sample is another task."""
-        yield from ()
 
     def answer(
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]

@@ -27,7 +27,7 @@ from labharness.work.capability import (
     declared,
     threshold_of,
 )
-from labharness.work.capability.channels import WithoutLine
+from labharness.work.capability.channels import PlainCapability
 from labharness.work.capability.raman_answer import judged_answer
 from labharness.work.capability.raman_map import MicroscopeSettings
 from labharness.work.capability.raman_verdict import judge, sees_film
@@ -166,7 +166,7 @@ READ_S_MAX = 30.0
 JUDGE_S_MAX = 300.0
 
 
-class StoredSpectra(WithoutLine):
+class StoredSpectra(PlainCapability):
     """The form without a line: the spectra are judged as those of a map are."""
 
     declaration = BY_STORED_SPECTRA

@@ -22,6 +22,7 @@ from labharness.work.capability import (
     QueryResult,
     declared,
 )
+from labharness.work.capability.channels import PlainCapability
 from labharness.work.capability.recorded import curve_of, recorded
 from labharness.work.plan import PHYSICAL_VERBS, Instruction, Status, StepRecord, Verb
 from labharness.work.plan.actions import ActionSchema
@@ -40,17 +41,12 @@ SEVERAL: Final = ("channels", "recorded")
 """Parameters that name a channel, and those that name several."""
 
 
-class InstructionSequence:
+class InstructionSequence(PlainCapability):
     """The capability ``sequence``."""
 
     declaration = declared(__file__)
-    formats: tuple[str, ...] = ()
     verbs: Mapping[str, Verb] = {name: recorded(verb) for name, verb in PHYSICAL_VERBS.items()}
     actions = ACTIONS
-
-    def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return nothing: no value of a lab file prevents every set."""
-        yield from ()
 
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
@@ -70,10 +66,6 @@ class InstructionSequence:
             temperature_c_max=None,
             recipe={"mode": instructions.mode.value, "instructions": len(steps)},
         )
-
-    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
-        """Return nothing: another set is another task."""
-        yield from ()
 
     def answer(self, records: Sequence[StepRecord], constraints: Mapping[str, Any]) -> Answer:
         """Return status and result of each instruction, and the recorded curve."""
