@@ -53,6 +53,7 @@ from labharness.work.dialogue.course import (
     Ended,
     RunCalls,
     RunSet,
+    Step,
     TakeSet,
     claims_in,
     next_step,
@@ -145,19 +146,24 @@ class Dialogue:
             _check_own(message.content.message, self.agent.caller_id)
         return self._enter(without_address(message))
 
+    def next_step(self) -> Step:
+        """Return the step that follows now."""
+        return next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
+
     def go_on(self) -> str:
         """Go on to where the user is waited for; return the bound that it met, if any."""
         with ThreadPoolExecutor(1, thread_name_prefix="later") as pool:
             later: Future[None] | None = None
             while True:
-                step = next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
+                step = self.next_step()
                 if later is not None and isinstance(step, RunCalls | Ended):
                     later.result()  # what went on beside has ended
                     later = None
                 elif isinstance(step, RunCalls) and step.asked.mode == "ASYNC":
-                    later = pool.submit(self._run, step)
                     for each in step.asked.calls:
-                        self._put_result(accepted(each.call_id, 0.0))
+                        if each.call_id not in {*step.found, *step.accepted}:
+                            self._put_result(accepted(each.call_id, 0.0))
+                    later = pool.submit(self._run, step)
                 elif isinstance(step, Ended):
                     return self._end(step)
                 else:
@@ -265,13 +271,9 @@ OWNER: Final = "userId"
 def _check_own(message: McpMessage, caller_id: str) -> None:
     """Raise ``NotMcpCp`` where a message says what its caller may not say, or in another's name."""
     if message.type not in (*BEGINS, "CONTEXT_UPDATE"):
-        refused = must("$.type", message.type, Text("mcp_cp.one_of", names=[*BEGINS]), "FORBIDDEN")
-    elif message.sender != Sender(caller_id, "USER"):
-        refused = must("$.sender", message.sender.id, caller_id, "FORBIDDEN")
-    else:
-        return
-    refused.message_id, refused.context_id = message.message_id, message.context_id
-    raise refused
+        raise must("$.type", message.type, Text("mcp_cp.one_of", names=[*BEGINS]), "FORBIDDEN")
+    if message.sender != Sender(caller_id, "USER"):
+        raise must("$.sender", message.sender.id, caller_id, "FORBIDDEN")
 
 
 def _applied(context: Context, message: McpMessage) -> Applied:

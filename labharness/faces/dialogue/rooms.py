@@ -38,8 +38,8 @@ from labharness.protocols.mcp_cp.messages import (
 )
 from labharness.protocols.mcp_cp.parts import Part
 from labharness.protocols.mcp_cp.tools import SupportedTool, ToolCall, ToolResult, availability
-from labharness.work.dialogue.calls import calls_of
-from labharness.work.dialogue.course import BEGINS, Bounds, Ended, next_step
+from labharness.work.dialogue.calls import Calls
+from labharness.work.dialogue.course import BEGINS, Bounds, Ended
 
 LOG = logging.getLogger(__name__)
 
@@ -210,18 +210,22 @@ class Rooms:
 
     def take(self, client: Client, data: bytes) -> None:
         """Take what a client has sent; a refusal is one message to it."""
+        message: McpMessage | None = None
         try:
-            self._take(client, decode(data))
+            message = decode(data)
+            self._take(client, message)
         except NotMcpCp as why:
+            if message is not None:
+                why.message_id, why.context_id = message.message_id, message.context_id
             trace_id, now = self._chance.uuid4(), utc_text(wall_clock_utc())
-            self._refuse(client, answer_to(why, now, trace_id), why.context_id)
+            self._refuse(client, answer_to(why, now, trace_id), why)
         except LabError as why:
             code = "AUTH_FAILED" if isinstance(why, NotForAgent) else "SYSTEM_ERROR"
-            self._refuse(client, self._fault(code, str(why)), None)
+            self._refuse(client, self._fault(code, str(why), message), message)
         except Exception:  # one message does not end the others
-            fault = self._fault("SYSTEM_ERROR", Text("dialogue.fault"))
+            fault = self._fault("SYSTEM_ERROR", Text("dialogue.fault"), message)
             LOG.exception("a message was not taken: %s", fault.details.trace_id)
-            self._refuse(client, fault, None)
+            self._refuse(client, fault, message)
 
     def leave(self, client: Client) -> None:
         """Take a client out of all contexts."""
@@ -237,7 +241,7 @@ class Rooms:
 
     def _take(self, client: Client, message: McpMessage) -> None:
         if message.sender.id != client.caller_id or message.sender.type not in ("USER", "TOOL"):
-            raise self._forbidden(message, "$.sender", client.caller_id)
+            raise must("$.sender", message.sender.id, client.caller_id, "FORBIDDEN")
         room, content = self._room(client, message.context_id), message.content
         match content:
             case ClientCapabilities():
@@ -252,15 +256,14 @@ class Rooms:
             case ToolCallResponse(results):
                 for each in results:
                     if not room.answered(client, each):
-                        raise self._forbidden(
-                            message, "$.content.results", Text("dialogue.no_call")
-                        )
+                        allowed = Text("dialogue.no_call")
+                        raise must("$.content.results", each.call_id, allowed, "FORBIDDEN")
             case ToolCallRequest(calls) if all(is_stop(each) for each in calls):
                 self._stops.submit(self._stop, client, room, content)
             case _ if message.type in BEGINS:
                 with self._lock:
                     if room.is_at_work:
-                        raise _about(message, Text("dialogue.at_work"), "RATE_LIMITED")
+                        raise NotMcpCp(Text("dialogue.at_work"), "$", "RATE_LIMITED")
                     room.take(client, message)
                     self._begin(room)
             case _ if (answer := getattr(content, "answer", None)) is not None:
@@ -287,8 +290,7 @@ class Rooms:
     def _begin(self, room: Room) -> None:
         """Have a dialogue go on, unless it waits for its user or goes on already."""
         with self._lock:
-            step = next_step(room.dialogue.messages, self.bounds, wall_clock_utc())
-            if room.is_at_work or isinstance(step, Ended):
+            if room.is_at_work or isinstance(room.dialogue.next_step(), Ended):
                 return
             room.is_at_work = True
             self._turns.submit(self._turn, room)
@@ -306,26 +308,26 @@ class Rooms:
                 self._drop_idle(room.dialogue.context_id, room)
 
     def _stop(self, client: Client, room: Room, asked: ToolCallRequest) -> None:
-        results = Calling(room.dialogue.agent, room, calls_of(asked)).results()
+        calls = tuple(msgspec.structs.replace(each, required_after=()) for each in asked.calls)
+        results = Calling(room.dialogue.agent, room, Calls(calls, "PARALLEL")).results()
         client.send(room.message("TOOL_CALL_RESPONSE", ToolCallResponse(tuple(results))))
 
     def _drop_idle(self, context_id: str, room: Room) -> None:
         if not room.clients and not room.is_at_work:
             self._rooms.pop(context_id, None)
 
-    def _forbidden(self, message: McpMessage, where: str, allowed: str) -> NotMcpCp:
-        found = must(where, message.sender.id, allowed, "FORBIDDEN")
-        found.message_id, found.context_id = message.message_id, message.context_id
-        return found
-
-    def _fault(self, code: str, why: str) -> ErrorResponse:
-        details = ErrorDetails(None, utc_text(wall_clock_utc()), self._chance.uuid4())
+    def _fault(self, code: str, why: str, asked: McpMessage | None = None) -> ErrorResponse:
+        request_id = None if asked is None else asked.message_id
+        details = ErrorDetails(request_id, utc_text(wall_clock_utc()), self._chance.uuid4())
         return error_response(code, why, ErrorSource.SERVER, details)
 
-    def _refuse(self, client: Client, fault: ErrorResponse, context_id: str | None) -> None:
+    def _refuse(
+        self, client: Client, fault: ErrorResponse, of: McpMessage | NotMcpCp | None
+    ) -> None:
         self._log(client, f"refused {fault.error_code} {fault.details.trace_id}")
         now = utc_text(wall_clock_utc())
-        head = self._chance.uuid4(), context_id or "none", now, "ERROR_RESPONSE", HARNESS
+        context_id = (of and of.context_id) or "none"
+        head = self._chance.uuid4(), context_id, now, "ERROR_RESPONSE", HARNESS
         client.send(McpMessage(*head, fault))
 
     def _log(self, client: Client, what: str) -> None:
@@ -335,9 +337,3 @@ class Rooms:
 def is_stop(call: ToolCall) -> bool:
     """Return whether a call is a stop request, which waits for nothing."""
     return call.name in known_tools() and known_tools()[call.name].kind == "safe"
-
-
-def _about(message: McpMessage, why: Text, code: str) -> NotMcpCp:
-    found = NotMcpCp(why, "$", code)
-    found.message_id, found.context_id = message.message_id, message.context_id
-    return found

@@ -1,0 +1,300 @@
+"""Calls carried out: each once, in their order and their time, at the lab or at a client."""
+
+import graphlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier, Event, Lock
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from asked_calls import asked, call, list_order, needed
+from labharness.core.clock import steady_s
+from labharness.faces.dialogue import calling
+from labharness.faces.dialogue.calling import Calling
+from labharness.protocols.mcp_cp.tools import SupportedTool, ToolCall, ToolResult, ToolValue
+from labharness.work.dialogue.calls import Calls, order_of
+
+AT_CLIENT, IN_LAB = "pick", "list_runs"
+PATIENCE_S = 20.0
+ANSWER_BYTES_MAX, FILLED_BYTES_MAX, REFERENCES_MAX = 65_536, 524_288, 64  # as promised
+
+
+class World:
+    """A lab and a client in memory: each call is carried out by `work`, and noted."""
+
+    def __init__(self, work: Callable[[dict[str, Any]], Any] = lambda parameters: None) -> None:
+        self.work, self.pool, self.lock = work, ThreadPoolExecutor(16), Lock()
+        self.noted: list[tuple[str, str]] = []
+        self.forwarded: dict[str, float] = {}
+
+    def note(self, what: str, name: str) -> None:
+        with self.lock:
+            self.noted.append((what, name))
+
+    def carry_out(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        self.note("begin", parameters["own"])
+        found = self.work(dict(parameters))
+        self.note("end", parameters["own"])
+        return {"own": parameters["own"], "found": found}
+
+    def answer(self, name: str, parameters: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+        if name != IN_LAB:
+            return False, {"code": "not_for_agent", "message": "no such tool"}
+        return True, self.carry_out(parameters)
+
+    def tools(self) -> Mapping[str, SupportedTool]:
+        return {AT_CLIENT: SupportedTool(AT_CLIENT, "1.0")}
+
+    def run(self, asked: ToolCall, within_s: float) -> Future[ToolResult]:
+        self.forwarded[asked.call_id] = within_s
+
+        def work() -> ToolResult:
+            value = {"value": self.carry_out(asked.parameters)}
+            return ToolResult(
+                call_id=asked.call_id, status="SUCCESS", result=value, execution_time=1.0
+            )
+
+        return self.pool.submit(work)
+
+    def results(self, asked: Calls, found: Mapping[str, ToolResult] | None = None) -> Any:
+        here: Any = self
+        given = [*Calling(here, here, asked, dict(found or {})).results()]
+        assert len({each.call_id for each in given}) == len(given)
+        return {each.call_id: each for each in given}
+
+    @property
+    def begun(self) -> list[str]:
+        return [name for what, name in self.noted if what == "begin"]
+
+
+def front(call_id: str, **fields: Any) -> ToolCall:
+    return msgspec.structs.replace(call(call_id), **{"name": AT_CLIENT} | fields)
+
+
+def back(call_id: str, **fields: Any) -> ToolCall:
+    return msgspec.structs.replace(call(call_id), **{"name": IN_LAB} | fields)
+
+
+def said(results: Mapping[str, ToolResult]) -> dict[str, str]:
+    return {name: each.error.code if each.error else each.status for name, each in results.items()}
+
+
+@pytest.mark.promise(78)
+@settings(max_examples=80)
+@given(asked())
+def test_each_call_is_carried_out_once_behind_what_it_waits_for_or_has_an_error(
+    case: tuple[Calls, frozenset[str]],
+) -> None:
+    calls, of_client = case
+    names = {True: AT_CLIENT, False: IN_LAB}
+    named = [msgspec.structs.replace(e, name=names[e.call_id in of_client]) for e in calls.calls]
+    calls, world = replace(calls, calls=tuple(named)), World()
+    results, ids = world.results(calls), {each.call_id for each in named}
+    assert results.keys() == ids
+    try:
+        order_of(calls, of_client)
+    except graphlib.CycleError:
+        assert {*said(results).values()} == {"DEPENDENCY_ERROR"}
+        assert world.noted == []
+        return
+    needs = needed(named)
+    order = list_order(named, needs)
+    lacking: set[str] = set()
+    for one in (next(each for each in named if each.call_id == name) for name in order):
+        takes = {*one.parameters} - {"own"}
+        if not {*one.required_after} <= ids or not takes <= ids - lacking:
+            lacking.add(one.call_id)
+    assert {name for name, each in said(results).items() if each == "DEPENDENCY_ERROR"} == lacking
+    assert sorted(world.begun) == sorted(ids - lacking)
+    for name in world.begun:
+        begun = world.noted.index(("begin", name))
+        assert all(("end", each) in world.noted[:begun] for each in needs[name] - lacking)
+    sides = {"FRONTEND_FIRST": True, "BACKEND_FIRST": False}
+    if calls.mode in sides:
+        order.sort(key=lambda each: (each in of_client) != sides[calls.mode])
+    if calls.mode in ("SYNC", "SEQUENTIAL", *sides):
+        carried = [each for each in order if each not in lacking]
+        assert world.noted == [(what, each) for each in carried for what in ("begin", "end")]
+
+
+def test_a_reference_is_filled_in_from_the_other_side_with_the_type_of_its_value() -> None:
+    taken: list[Any] = []
+    world = World(lambda parameters: taken.append(parameters.get("taken")) or [1, {"n": 2}])
+    chain = ("${results.a.result.value.found.1}", "${results.b.result.value.own} of b")
+    calls = (
+        front("c", parameters={"own": "c", "taken": chain[1]}, required_after=("b",)),
+        back("b", parameters={"own": "b", "taken": chain[0]}, required_after=("a",)),
+        front("a"),
+    )
+    assert {*said(world.results(Calls(calls, "PARALLEL"))).values()} == {"SUCCESS"}
+    assert (world.begun, taken) == (["a", "b", "c"], [None, {"n": 2}, "b of b"])
+
+
+@pytest.mark.parametrize("mode", ["PARALLEL", "ASYNC"])
+def test_in_parallel_calls_of_both_sides_are_at_work_at_once(mode: Any) -> None:
+    meet = Barrier(4)
+    world = World(lambda parameters: meet.wait(PATIENCE_S))
+    calls = (front("a"), back("b"), back("c"), front("d"))
+    assert {*said(world.results(Calls(calls, mode))).values()} == {"SUCCESS"}
+
+
+def test_the_two_sides_go_on_beside_each_other_and_each_in_its_order() -> None:
+    meet = Barrier(2)
+    world = World(lambda parameters: meet.wait(PATIENCE_S))
+    calls = (front("a"), front("b"), back("c"), back("d"))
+    results = world.results(Calls(calls, "CLIENT_SERVER_PARALLEL"))
+    assert {*said(results).values()} == {"SUCCESS"}
+    for one, then in (("a", "b"), ("c", "d")):
+        assert world.noted.index(("end", one)) < world.noted.index(("begin", then))
+
+
+@pytest.fixture
+def slow() -> Iterator[World]:
+    """A world whose calls that are `slow` do not end within the test."""
+    ended = Event()
+    yield World(lambda parameters: "slow" in parameters and ended.wait(PATIENCE_S))
+    ended.set()
+
+
+SLOW = {"own": "a", "slow": True}
+OVERDUE: dict[str, tuple[Calls, str, list[str]]] = {
+    "a call": (
+        Calls((back("a", parameters=SLOW, timeout=0.1), back("b")), "SEQUENTIAL"),
+        "TIMEOUT SUCCESS",
+        ["a", "b"],
+    ),
+    "a call at a client": (
+        Calls((front("a", parameters=SLOW, timeout=0.1), front("b")), "SYNC"),
+        "TIMEOUT SUCCESS",
+        ["a", "b"],
+    ),
+    "all calls": (
+        Calls((back("a", parameters=SLOW), back("b"), front("c")), "SEQUENTIAL", within_s=0.1),
+        "TIMEOUT TIMEOUT TIMEOUT",
+        ["a"],
+    ),
+    "all calls, though each has more": (
+        Calls((back("a", parameters=SLOW, timeout=9.0), front("b", timeout=9.0)), "SYNC", 0.1),
+        "TIMEOUT TIMEOUT",
+        ["a"],
+    ),
+    "the side of the client": (
+        Calls((front("a", parameters=SLOW), back("b"), front("c")), "FRONTEND_FIRST", front_s=0.1),
+        "TIMEOUT SUCCESS TIMEOUT",
+        ["a", "b"],
+    ),
+    "the side of the lab": (
+        Calls((back("a", parameters=SLOW), back("b"), front("c")), "BACKEND_FIRST", back_s=0.1),
+        "TIMEOUT TIMEOUT SUCCESS",
+        ["a", "c"],
+    ),
+}
+
+
+@pytest.mark.promise(78)
+@pytest.mark.parametrize("what", OVERDUE)
+def test_what_is_overdue_is_a_timeout_and_what_is_due_after_it_is_not_begun(
+    slow: World, what: str
+) -> None:
+    calls, ends, begun = OVERDUE[what]
+    began_s = steady_s()
+    results = slow.results(calls)
+    assert steady_s() - began_s < PATIENCE_S / 2
+    assert [said(results)[each.call_id] for each in calls.calls] == ends.split()
+    assert slow.begun == begun
+    assert {each.status for each in results.values()} == {*ends.split()}
+
+
+def test_a_client_is_told_the_time_that_is_left_for_it() -> None:
+    world = World()
+    calls = (front("a", timeout=5.0), front("b", timeout_client=2.0), front("c"))
+    world.results(Calls(calls, "PARALLEL", within_s=9.0, front_s=7.0))
+    found = {name: round(within_s, 1) for name, within_s in world.forwarded.items()}
+    assert found == {"a": 5.0, "b": 2.0, "c": 7.0}
+
+
+NOWHERE: Any = {"runtime": "FRONTEND", "name": "nowhere"}
+WITHOUT: dict[str, tuple[dict[str, Any], str, list[str]]] = {
+    "nothing said": ({}, "SUCCESS NOT_AVAILABLE SUCCESS", ["a", "c"]),
+    "SKIP": ({"fallback_behavior": "SKIP"}, "SUCCESS NOT_AVAILABLE SUCCESS", ["a", "c"]),
+    "ABORT": ({"fallback_behavior": "ABORT"}, "SUCCESS NOT_AVAILABLE ABORTED", ["a"]),
+    "USE_ALTERNATIVE": (
+        {"fallback_behavior": "USE_ALTERNATIVE", "name": IN_LAB},
+        "SUCCESS SUCCESS SUCCESS",
+        ["a", "b", "c"],
+    ),
+    "an alternative that is nowhere": (
+        {"fallback_behavior": "USE_ALTERNATIVE"},
+        "SUCCESS NOT_AVAILABLE SUCCESS",
+        ["a", "c"],
+    ),
+    "a tool of the lab, and no alternative": (
+        {"name": IN_LAB},
+        "SUCCESS NOT_AVAILABLE SUCCESS",
+        ["a", "c"],
+    ),
+    "a tool of the client, asked of the lab": (
+        {"name": AT_CLIENT, "runtime": "BACKEND"},
+        "SUCCESS not_for_agent SUCCESS",
+        ["a", "c"],
+    ),
+}
+
+
+@pytest.mark.promise(78)
+@pytest.mark.parametrize("case", WITHOUT)
+def test_a_tool_that_no_client_offers_is_skipped_replaced_or_ends_what_follows(case: str) -> None:
+    fields, ends, begun = WITHOUT[case]
+    world = World()
+    calls = (back("a"), back("b", **NOWHERE | fields), back("c"))
+    assert [*said(world.results(Calls(calls, "SEQUENTIAL"))).values()] == ends.split()
+    assert world.begun == begun
+
+
+def test_a_result_of_a_client_is_bounded_and_hides_nothing() -> None:
+    found = {"a": "x" * ANSWER_BYTES_MAX, "b": "seen\u200bhidden"}
+    world = World(lambda parameters: found[parameters["own"]])
+    results = world.results(Calls((front("a"), front("b"))))
+    assert said(results) == {"a": "TOO_LARGE", "b": "SUCCESS"}
+    assert results["b"].result["value"]["found"] == "seenhidden"
+
+
+@pytest.mark.parametrize("count", [9, REFERENCES_MAX + 1])
+def test_parameters_do_not_grow_beyond_their_bound_by_what_they_refer_to(count: int) -> None:
+    world = World(lambda parameters: "x" * (ANSWER_BYTES_MAX - 500 if count == 9 else 9))
+    grown = {"own": "c", "all": ["${results.a.result.value.found}"] * count}
+    calls = (front("a"), back("b", parameters=grown), front("c", parameters=grown))
+    assert said(world.results(Calls(calls))) == {"a": "SUCCESS", "b": "TOO_LARGE", "c": "TOO_LARGE"}
+    assert world.begun == ["a"]
+    assert calling.FILLED_BYTES_MAX == FILLED_BYTES_MAX
+    fits = replace(
+        Calls(calls), calls=(calls[0], back("b", parameters={**grown, "all": ["${"] * 8}))
+    )
+    assert {*said(world.results(fits)).values()} == {"SUCCESS"}
+
+
+def test_a_result_of_the_lab_has_the_usual_form_and_a_refusal_its_code() -> None:
+    results = World().results(Calls((back("a"), call("b"))))
+    value = msgspec.convert(results["a"].result, ToolValue)
+    assert (value.parsed, value.source, value.outcome) == (True, "labharness", "done")
+    assert value.value == {"own": "a", "found": None}
+    assert results["a"].execution_time >= 0
+    assert results["b"].result is None
+    assert (results["b"].error.code, results["b"].error.message) == (
+        "not_for_agent",
+        "no such tool",
+    )
+    assert json.loads(msgspec.json.encode(results["a"]))["executionTime"] >= 0
+
+
+def test_a_call_that_has_a_result_is_not_carried_out_again() -> None:
+    world = World()
+    found = world.results(Calls((back("a"),)))
+    calls = (back("a"), back("b", required_after=("a",)))
+    assert [*world.results(Calls(calls), found)] == ["b"]
+    assert world.begun == ["a", "b"]

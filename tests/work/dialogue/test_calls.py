@@ -1,0 +1,68 @@
+"""The order of calls: whatever they ask, one waits for what it needs and what its mode says."""
+
+import graphlib
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+
+from asked_calls import MODES, asked, call, closed, list_order, needed
+from labharness.protocols.mcp_cp.messages import ModelResponse, ToolCallRequest
+from labharness.protocols.mcp_cp.tools import CallMode
+from labharness.work.dialogue.calls import Calls, calls_of, order_of
+
+
+@pytest.mark.promise(78)
+@given(asked())
+@example((Calls((call("a", ["a"]),), "PARALLEL"), frozenset()))
+@example((Calls((call("a"), call("b", ["a"])), "FRONTEND_FIRST"), frozenset("b")))
+def test_calls_wait_for_what_they_need_and_for_what_their_mode_puts_before_them(
+    case: tuple[Calls, frozenset[str]],
+) -> None:
+    calls, front = case
+    ids = [each.call_id for each in calls.calls]
+    back = [each for each in ids if each not in front]
+    needs = needed(calls.calls)
+    wanted = {name: {*each} for name, each in needs.items()}
+    sides = {"FRONTEND_FIRST": (front, back), "BACKEND_FIRST": (back, front)}
+    first, then = sides.get(calls.mode, ((), ()))
+    for each in then:
+        wanted[each] |= {*first}
+    if any(name in all_before for name, all_before in closed(wanted).items()):
+        with pytest.raises(graphlib.CycleError):
+            order_of(calls, front)
+        return
+    found = closed(order_of(calls, front))
+    assert all(wanted[each] <= found[each] for each in ids)
+    order = list_order(calls.calls, needs)
+    if calls.mode in ("SYNC", "SEQUENTIAL"):
+        assert found == {each: {*order[: order.index(each)]} for each in ids}
+    elif then or first:
+        order = [*(each for each in order if each in first), *(e for e in order if e in then)]
+        assert found == {each: {*order[: order.index(each)]} for each in ids}
+    else:
+        for one, two in combinations(order, 2):
+            same = calls.mode == "CLIENT_SERVER_PARALLEL" and (one in front) == (two in front)
+            if same:
+                wanted[two].add(one)
+        assert found == closed(wanted)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_message_states_mode_and_times_of_its_calls_or_they_are_those_of_the_rulings(
+    mode: CallMode,
+) -> None:
+    plain = calls_of(ToolCallRequest((call("a"),)))
+    assert (plain.mode, plain.within_s, plain.front_s, plain.back_s) == ("SYNC", 30, 30, 30)
+    one = (call("a"),)
+    stated: Any = {"execution_mode": mode, "frontend_timeout": 2.0, "backend_timeout": 5.0}
+    asks = (
+        ToolCallRequest(one, **stated),
+        ModelResponse(text="", tool_calls=one, finish_reason="TOOL_CALLS", **stated),
+    )
+    total_s = 5.0 if mode == "CLIENT_SERVER_PARALLEL" else 7.0
+    for each in asks:
+        assert calls_of(each) == Calls(one, mode, total_s, 2.0, 5.0)
+    stated = {"execution_mode": mode, "timeout": 9.0, "backend_timeout": 5.0}
+    assert calls_of(ToolCallRequest(one, **stated)) == Calls(one, mode, 9.0, 9.0, 5.0)
