@@ -4,14 +4,16 @@ What touches an instrument is a task of capability `sequence`, and goes the way 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import to_builtins
 
 from labharness.core.clock import Clock
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.mcp_cp.codec import converted
 from labharness.protocols.mcp_cp.messages import InstructionMessage
 from labharness.work.desk.null_line import Absent, NullLine
@@ -41,6 +43,14 @@ class Action:
 class _Nowhere(NullLine, Absent):
     """No line, and no person at one."""
 
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.now_s, self.held_s = clock.now_s, self.holding.total_s
+
+    async def refusals(self, commands: Sequence[Command]) -> tuple[str, ...]:
+        """Refuse each command."""
+        return tuple(Text("no_line.perform") for _ in commands)
+
 
 def checked(content: Mapping[str, Any], actions: Mapping[str, Action]) -> InstructionMessage:
     """Return a set as a message.
@@ -64,7 +74,7 @@ def carry_out(content: InstructionMessage, actions: Mapping[str, Action]) -> lis
     whole = read_set(to_builtins(content), schemas)
 
     async def run() -> list[dict[str, Any]]:
-        line = cast(Operations, _Nowhere(Clock(asyncio.get_running_loop())))
+        line: Operations = _Nowhere(Clock(asyncio.get_running_loop()))
         runner = SetRunner(whole, line, verbs, schemas)
         with suppress(StepFailed):  # its records say why
             await runner.run()

@@ -2,13 +2,12 @@
 
 import graphlib
 from itertools import combinations
-from typing import Any
 
 import pytest
 from hypothesis import example, given
 
 from asked_calls import MODES, asked, call, closed, list_order, needed
-from labharness.protocols.mcp_cp.messages import ModelResponse, ToolCallRequest
+from labharness.protocols.mcp_cp.messages import ToolCallRequest
 from labharness.protocols.mcp_cp.tools import CallMode
 from labharness.work.dialogue.calls import Calls, calls_of, order_of
 
@@ -43,8 +42,7 @@ def test_calls_wait_for_what_they_need_and_for_what_their_mode_puts_before_them(
         assert found == {each: {*order[: order.index(each)]} for each in ids}
     else:
         for one, two in combinations(order, 2):
-            same = calls.mode == "CLIENT_SERVER_PARALLEL" and (one in front) == (two in front)
-            if same:
+            if calls.mode == "CLIENT_SERVER_PARALLEL" and (one in front) == (two in front):
                 wanted[two].add(one)
         assert found == closed(wanted)
 
@@ -53,16 +51,10 @@ def test_calls_wait_for_what_they_need_and_for_what_their_mode_puts_before_them(
 def test_a_message_states_mode_and_times_of_its_calls_or_they_are_those_of_the_rulings(
     mode: CallMode,
 ) -> None:
-    plain = calls_of(ToolCallRequest((call("a"),)))
-    assert (plain.mode, plain.within_s, plain.front_s, plain.back_s) == ("SYNC", 30, 30, 30)
     one = (call("a"),)
-    stated: Any = {"execution_mode": mode, "frontend_timeout": 2.0, "backend_timeout": 5.0}
-    asks = (
-        ToolCallRequest(one, **stated),
-        ModelResponse(text="", tool_calls=one, finish_reason="TOOL_CALLS", **stated),
-    )
-    total_s = 5.0 if mode == "CLIENT_SERVER_PARALLEL" else 7.0
-    for each in asks:
-        assert calls_of(each) == Calls(one, mode, total_s, 2.0, 5.0)
-    stated = {"execution_mode": mode, "timeout": 9.0, "backend_timeout": 5.0}
-    assert calls_of(ToolCallRequest(one, **stated)) == Calls(one, mode, 9.0, 9.0, 5.0)
+    assert calls_of(ToolCallRequest(one)) == Calls(one, "SYNC", 30.0, 30.0, 30.0)
+    asked = ToolCallRequest(one, mode, None, 2.0, 5.0)
+    both_s = 5.0 if mode == "CLIENT_SERVER_PARALLEL" else 7.0
+    assert calls_of(asked) == Calls(one, mode, both_s, 2.0, 5.0)
+    asked = ToolCallRequest(one, mode, 9.0, None, 5.0)
+    assert calls_of(asked) == Calls(one, mode, 9.0, 9.0, 5.0)
