@@ -21,9 +21,14 @@ def call(name: str, after: Sequence[str] = (), refers: Sequence[str] = ()) -> To
 def asked(draw: st.DrawFn) -> tuple[Calls, frozenset[str]]:
     """Calls in any order, which need each other or what is not there, and those of the client."""
     names = draw(st.permutations(NAMES))[: draw(st.integers(1, len(NAMES)))]
-    needs = st.lists(st.sampled_from((*NAMES, "elsewhere")), max_size=2)
-    calls = tuple(call(each, draw(needs), draw(needs)) for each in names)
-    return Calls(calls, draw(st.sampled_from(MODES))), draw(st.frozensets(st.sampled_from(names)))
+    ranked, astray = draw(st.permutations(names)), draw(st.integers(0, 3 * len(NAMES)))
+    calls, front = [], set()
+    for at, name in enumerate(names):
+        able = NAMES if at == astray else ("elsewhere", *ranked[: ranked.index(name)])
+        few = st.lists(st.sampled_from([*able, *able[1:], *able[1:]]), max_size=2)
+        calls.append(call(name, draw(few), draw(few)))
+        front |= {name} if draw(st.booleans()) else set()
+    return Calls(tuple(calls)), frozenset(front)
 
 
 def needed(calls: Sequence[ToolCall]) -> dict[str, set[str]]:

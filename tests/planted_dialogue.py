@@ -1,4 +1,4 @@
-"""Planted bugs in the messages of a dialogue: bytes and packages that end what reads them."""
+"""Planted bugs in dialogues: messages that end their reader, calls out of order or time."""
 
 from planted_bug import PlantedBug
 
@@ -16,5 +16,103 @@ BUGS = (
         'why = "mcp_cp.not_imported"',
         "raise",
         "test_a_broken_package_breaks_no_type_of_the_text",
+    ),
+    PlantedBug(
+        "call that waits for its data alone",
+        "labharness.work.dialogue.calls:order_of",
+        "{*each.required_after} | references(each.parameters)",
+        "references(each.parameters)",
+        "test_calls_wait_for_what_they_need_and_for_what_their_mode_puts_before_them",
+    ),
+    PlantedBug(
+        "call begun though its time is over",
+        "labharness.faces.dialogue.calling:Calling._begin",
+        "one.due_s <= one.began_s",
+        "False",
+        "test_what_is_overdue_is_a_timeout_and_what_is_due_after_it_is_not_begun[all]",
+    ),
+    PlantedBug(
+        "call begun though what it waits for is nowhere",
+        "labharness.faces.dialogue.calling:Calling._begin",
+        "{*call.required_after} - self.found.keys()",
+        "set()",
+        "test_each_call_is_carried_out_once_behind_what_it_waits_for_or_has_an_error",
+    ),
+    PlantedBug(
+        "calls that go on after an abort",
+        "labharness.faces.dialogue.calling:Calling._at_client",
+        "self._aborted = why",
+        "",
+        "test_a_tool_that_no_client_offers_is_skipped_replaced_or_ends_what_follows[ABORT]",
+    ),
+    PlantedBug(
+        "result taken for a first answer",
+        "labharness.work.dialogue.course:_accepted",
+        "given[each.call_id] == 1",
+        "True",
+        "test_a_client_that_answers_as_an_acceptance_does_is_asked_once[ASYNC-2]",
+    ),
+    PlantedBug(
+        "accepted call forgotten by a kill",
+        "labharness.work.dialogue.course:_next",
+        "RunCalls(later, found) if later.calls else Ended()",
+        "Ended()",
+        "test_an_async_call_is_accepted_first_and_has_its_result_later_and_after_a_kill",
+    ),
+    PlantedBug(
+        "stop request that waits for a turn",
+        "labharness.faces.dialogue.rooms:Rooms._take",
+        "all(is_stop(each) for each in calls)",
+        "False",
+        "test_a_stop_waits_for_no_turn_and_for_no_call",
+    ),
+    PlantedBug(
+        "client that speaks for the harness",
+        "labharness.faces.dialogue.asking:_check_own",
+        "message.type not in (*BEGINS, 'CONTEXT_UPDATE')",
+        "False",
+        "test_what_a_client_may_not_say_is_refused_by_name_and_logged[the harness]",
+    ),
+    PlantedBug(
+        "call of a client's tool told to everybody",
+        "labharness.faces.dialogue.rooms:Room.run",
+        "client.send",
+        "self.tell",
+        "test_a_tool_of_a_client_is_forwarded_to_it_alone_and_its_result_told_to_the_model",
+    ),
+    PlantedBug(
+        "cleared history left in its file",
+        "labharness.faces.dialogue.asking:Dialogue._enter",
+        "self._path.exists() and not forgets and self._has_room(line)",
+        "self._path.exists() and self._has_room(line)",
+        "test_what_is_forgotten_is_not_in_the_file_and_the_rest_is",
+    ),
+    PlantedBug(
+        "file of a context that outgrows its reader",
+        "labharness.faces.dialogue.asking:Dialogue._enter",
+        "self._has_room(line)",
+        "True",
+        "test_a_file_that_would_outgrow_its_bound_is_written_anew_and_nothing_is_lost",
+    ),
+    PlantedBug(
+        "address of a client kept in a change",
+        "labharness.faces.dialogue.asking:Dialogue.take",
+        "without_address(message)",
+        "message",
+        "test_the_address_of_a_client_is_in_no_file_and_is_told_to_nobody",
+    ),
+    PlantedBug(
+        "set of a model forgotten by a kill",
+        "labharness.faces.dialogue.asking:Dialogue.next_step",
+        "self._actions",
+        "()",
+        "test_a_set_that_a_model_gave_before_a_kill_is_carried_out_when_its_client_comes_back",
+    ),
+    PlantedBug(
+        "set asked for without its prompt",
+        "labharness.faces.dialogue.asking:Dialogue._carry_out",
+        "prompt_of(intent, self._actions)",
+        "prompt_of('ANSWER', self._actions)",
+        "test_an_input_of_steps_becomes_a_set_that_is_carried_out_and_told",
     ),
 )

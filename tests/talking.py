@@ -68,8 +68,9 @@ class Served(Rooms):
         self.labs: list[Any] = []
 
         def agent(lab: Path, caller_id: str) -> Lab:
-            self.labs.append(Lab(folder, caller_id))
-            return self.labs[-1]
+            found = Lab(folder, caller_id)
+            self.labs.append(found)
+            return found
 
         patch.setattr("labharness.faces.dialogue.rooms.Agent", agent)
         self.path = folder / "dialogues" / f"{CONTEXT_ID}.jsonl"

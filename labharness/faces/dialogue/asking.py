@@ -83,10 +83,10 @@ class Model(Protocol):
         """Return its answer to a dialogue; a failure of the model is an answer too.
 
         Args:
-            prompt: What it is and may do.
+            prompt: Its task, and the rights that it has.
             messages: Of the dialogue.
             number: Of the answer.
-            tools: Those of the user's programs; ours it knows.
+            tools: Those of the user's programs.
         """
 
 
@@ -203,7 +203,7 @@ class Dialogue:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Tell why a set is refused; a model may return another one."""
+        """Tell the reason of a refusal; a model may return another set."""
         try:
             yield
         except LabError as why:
@@ -265,7 +265,7 @@ class Dialogue:
 
 
 OWNER: Final = "userId"
-"""The place in a context's metadata of the caller whose it is."""
+"""The place of the owner's id in a context's metadata."""
 
 
 def _check_own(message: McpMessage, caller_id: str) -> None:

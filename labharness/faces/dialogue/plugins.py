@@ -1,4 +1,4 @@
-"""What other packages add to dialogues, by entry point."""
+"""Values that other packages add to dialogues, by entry point."""
 
 import logging
 from collections.abc import Mapping
@@ -22,5 +22,10 @@ def loaded(kind: type[Any], group: str) -> Mapping[str, Any]:
         if isinstance(each, kind) and point.name not in found:
             found[point.name] = each
         else:
-            LOG.error("%s of %s is no %s, or stands twice", point.name, group, kind.__name__)
+            LOG.error(
+                "%s of %s is left out: it must be of %s, and stand once",
+                point.name,
+                group,
+                kind.__name__,
+            )
     return found

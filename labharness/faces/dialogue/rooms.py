@@ -57,9 +57,9 @@ class Client:
     """A program that takes part in dialogues.
 
     Attributes:
-        caller_id: The caller that it speaks for, as what carries its messages vouches.
+        caller_id: The caller that it speaks for; the carrier of its messages vouches for it.
         send: Sends it a message; called from any thread, and does not wait.
-        announced: What it can do, once it has said so.
+        announced: Its tools and limits, once it has stated them.
     """
 
     caller_id: str
@@ -175,7 +175,7 @@ class Room:
 
 
 def _ended(future: Future[ToolResult], result: ToolResult) -> bool:
-    """Give a call its result; return false where it has one, or is waited for no longer."""
+    """Return whether a call takes its result: it has none yet, and is waited for."""
     try:
         future.set_result(result)
     except InvalidStateError:

@@ -34,7 +34,7 @@ async def serve_pipes(rooms: Rooms, caller_id: str) -> None:
             async for line in lines.lines():
                 await asyncio.to_thread(rooms.take, client, line)
             await asyncio.to_thread(rooms.close)
-    except* BrokenPipeError:  # nobody reads: what is at work goes on to its end
+    except* BrokenPipeError:  # the client reads no more: a turn goes on to its end
         await asyncio.to_thread(rooms.close)
 
 

@@ -11,11 +11,17 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from asked_calls import asked, call, list_order, needed
+from asked_calls import MODES, asked, call, list_order, needed
 from labharness.core.clock import steady_s
 from labharness.faces.dialogue import calling
 from labharness.faces.dialogue.calling import Calling
-from labharness.protocols.mcp_cp.tools import SupportedTool, ToolCall, ToolResult, ToolValue
+from labharness.protocols.mcp_cp.tools import (
+    CallMode,
+    SupportedTool,
+    ToolCall,
+    ToolResult,
+    ToolValue,
+)
 from labharness.work.dialogue.calls import Calls, order_of
 
 AT_CLIENT, IN_LAB = "pick", "list_runs"
@@ -84,12 +90,13 @@ def said(results: Mapping[str, ToolResult]) -> dict[str, str]:
 
 
 @pytest.mark.promise(78)
-@settings(max_examples=80)
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=30)
 @given(asked())
 def test_each_call_is_carried_out_once_behind_what_it_waits_for_or_has_an_error(
-    case: tuple[Calls, frozenset[str]],
+    mode: CallMode, case: tuple[Calls, frozenset[str]]
 ) -> None:
-    calls, of_client = case
+    calls, of_client = replace(case[0], mode=mode), case[1]
     names = {True: AT_CLIENT, False: IN_LAB}
     named = [msgspec.structs.replace(e, name=names[e.call_id in of_client]) for e in calls.calls]
     calls, world = replace(calls, calls=tuple(named)), World()
@@ -123,7 +130,7 @@ def test_each_call_is_carried_out_once_behind_what_it_waits_for_or_has_an_error(
 
 def test_a_reference_is_filled_in_from_the_other_side_with_the_type_of_its_value() -> None:
     taken: list[Any] = []
-    world = World(lambda parameters: taken.append(parameters.get("taken")) or [1, {"n": 2}])
+    world = World(lambda parameters: (taken.append(parameters.get("taken")), [1, {"n": 2}])[1])
     chain = ("${results.a.result.value.found.1}", "${results.b.result.value.own} of b")
     calls = (
         front("c", parameters={"own": "c", "taken": chain[1]}, required_after=("b",)),

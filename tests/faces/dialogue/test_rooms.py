@@ -441,7 +441,7 @@ def test_a_stop_waits_for_no_turn_and_for_no_call(serve: Serve) -> None:
 
 
 def test_a_dialogue_that_breaks_off_says_so_and_the_next_input_is_taken(serve: Serve) -> None:
-    ana = serve(RuntimeError("/home/somebody/secret"), "Nothing.")
+    ana = serve(RuntimeError("/srv/somebody/x"), "Nothing.")
     ana.say("what runs?")
     assert ana.until("ERROR_RESPONSE")["content"]["errorCode"] == "SYSTEM_ERROR"
     assert "somebody" not in json.dumps(ana.heard)
