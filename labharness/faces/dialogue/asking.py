@@ -203,7 +203,7 @@ class Dialogue:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Tell the reason of a refusal; a model may return another set."""
+        """Have a refusal of a set told with its reason; a model may return another set."""
         try:
             yield
         except LabError as why:
