@@ -556,7 +556,7 @@ def test_the_service_alone_imports_what_serves_http() -> None:
         if OF_THE_SERVICE.search(path.read_text("utf-8"))
     ]
     rooms = {path.parent.name for path in known}
-    assert rooms == {"dialogue", "service", "testing"}, "MCP-CP, and a model of tests"
+    assert rooms == {"service", "testing"}, "and a model of tests"
 
 
 LOCAL_SOCKETS = re.compile(r"AF_UNIX|unix_server|unix_connection|SO_PEERCRED|\.sock\b[\"']")
