@@ -75,7 +75,7 @@ BUGS = (
     ),
     PlantedBug(
         "call of a client's tool told to everybody",
-        "labharness.faces.dialogue.rooms:Room.run",
+        "labharness.faces.dialogue.rooms:DialogueRoom.run",
         "client.send",
         "self.tell",
         "test_a_tool_of_a_client_is_forwarded_to_it_alone_and_its_result_told_to_the_model",

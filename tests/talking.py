@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
-from labharness.faces.dialogue.rooms import Client, Rooms
+from labharness.faces.dialogue.rooms import Participant, Rooms
 from labharness.faces.dialogue.tools import TOOLS, NotForAgent
 from labharness.protocols.mcp_cp.codec import encode
 from labharness.protocols.mcp_cp.messages import McpMessage
@@ -82,7 +82,7 @@ class Program:
 
     def __init__(self, rooms: Any, caller_id: str = "ana") -> None:
         self.rooms, self.caller_id = rooms, caller_id
-        self.client = Client(caller_id, self._hear)
+        self.client = Participant(caller_id, self._hear)
         self.heard: list[dict[str, Any]] = []
         self._news = Condition()
 

@@ -83,7 +83,7 @@ class Model(Protocol):
         """Return its answer to a dialogue; a failure of the model is an answer too.
 
         Args:
-            prompt: Its task, and the rights that it has.
+            prompt: Its role, and its bounds.
             messages: Of the dialogue.
             number: Of the answer.
             tools: Those of the user's programs.
@@ -203,7 +203,7 @@ class Dialogue:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Have a refusal of a set told with its reason; a model may return another set."""
+        """Return after a refusal of a set was told; a model may return another one."""
         try:
             yield
         except LabError as why:
@@ -265,7 +265,7 @@ class Dialogue:
 
 
 OWNER: Final = "userId"
-"""The place of the owner's id in a context's metadata."""
+"""The place of its caller in a context's metadata."""
 
 
 def _check_own(message: McpMessage, caller_id: str) -> None:

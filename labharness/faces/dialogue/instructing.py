@@ -1,6 +1,6 @@
 """The sets of a dialogue: actions of other packages, and no line.
 
-A step at an instrument is a task of capability `sequence`, and goes the way of any task.
+A set that touches an instrument is a task of capability `sequence`, and goes the way of any task.
 """
 
 import asyncio

@@ -53,13 +53,13 @@ VIA: Final = "mcp-cp"
 
 
 @dataclass(eq=False)
-class Client:
+class Participant:
     """A program that takes part in dialogues.
 
     Attributes:
         caller_id: The caller that it speaks for; the carrier of its messages vouches for it.
         send: Sends it a message; called from any thread, and does not wait.
-        announced: Its tools and limits, once it has stated them.
+        announced: Its abilities, once it has said so.
     """
 
     caller_id: str
@@ -80,7 +80,7 @@ class Client:
 
 
 @dataclass(eq=False)
-class Room:
+class DialogueRoom:
     """One context: its dialogue, and the clients in it.
 
     Attributes:
@@ -90,13 +90,13 @@ class Room:
     """
 
     dialogue: Dialogue
-    clients: list[Client] = field(default_factory=list)
+    clients: list[Participant] = field(default_factory=list)
     is_at_work: bool = False
 
     def __post_init__(self) -> None:
         self._chance = Chance(None)
-        self._asked: dict[str, tuple[Client, ToolCall, Future[ToolResult]]] = {}
-        self._authors: dict[str, Client] = {}
+        self._asked: dict[str, tuple[Participant, ToolCall, Future[ToolResult]]] = {}
+        self._authors: dict[str, Participant] = {}
         self.dialogue.told, self.dialogue.clients = self.tell, self
 
     def tell(self, message: McpMessage) -> None:
@@ -115,7 +115,7 @@ class Room:
             self._chance.uuid4(), context_id, now, kind, HARNESS, content, dict(metadata or {})
         )
 
-    def take(self, client: Client, message: McpMessage) -> None:
+    def take(self, client: Participant, message: McpMessage) -> None:
         """Have a message of a client in the history, and tell the others."""
         self._authors[message.message_id] = client
         try:
@@ -125,7 +125,7 @@ class Room:
         if applied.told:
             client.send(self.message("SYSTEM_MESSAGE", SystemMessage("WARNING", applied.told)))
 
-    def show(self, client: Client, version: object) -> None:
+    def show(self, client: Participant, version: object) -> None:
         """Send a client the context, and the messages unless it has this version already."""
         shown = self.dialogue.context.shown()
         messages = self.dialogue.messages if version != shown["metadata"][VERSION] else ()
@@ -159,12 +159,12 @@ class Room:
         client.send(self.message("TOOL_CALL_REQUEST", ToolCallRequest((forwarded,))))
         return future
 
-    def answered(self, client: Client, result: ToolResult) -> bool:
+    def answered(self, client: Participant, result: ToolResult) -> bool:
         """Take the result of a call from the client that it was forwarded to, once."""
         asked, _, future = self._asked.get(result.call_id, (None, None, None))
         return asked is client and future is not None and _ended(future, result)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: Participant) -> None:
         """Take a client out; the calls that it has not answered have no result."""
         if client in self.clients:
             self.clients.remove(client)
@@ -202,13 +202,13 @@ class Rooms:
     def __post_init__(self) -> None:
         self._folder = self.state_dir / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._rooms: dict[str, Room] = {}
+        self._rooms: dict[str, DialogueRoom] = {}
         self._lock = RLock()
         self._turns = ThreadPoolExecutor(TURNS_MAX, thread_name_prefix="turn")
         self._stops = ThreadPoolExecutor(STOPS_MAX, thread_name_prefix="stop")
         self._chance = Chance(None)
 
-    def take(self, client: Client, data: bytes) -> None:
+    def take(self, client: Participant, data: bytes) -> None:
         """Take what a client has sent; a refusal is one message to it."""
         message: McpMessage | None = None
         try:
@@ -227,7 +227,7 @@ class Rooms:
             LOG.exception("a message was not taken: %s", fault.details.trace_id)
             self._refuse(client, fault, message)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: Participant) -> None:
         """Take a client out of all contexts."""
         with self._lock:
             for context_id, room in [*self._rooms.items()]:
@@ -239,7 +239,7 @@ class Rooms:
         self._turns.shutdown()
         self._stops.shutdown()
 
-    def _take(self, client: Client, message: McpMessage) -> None:
+    def _take(self, client: Participant, message: McpMessage) -> None:
         if message.sender.id != client.caller_id or message.sender.type not in ("USER", "TOOL"):
             raise must("$.sender", message.sender.id, client.caller_id, "FORBIDDEN")
         room, content = self._room(client, message.context_id), message.content
@@ -271,7 +271,7 @@ class Rooms:
             case _:
                 room.take(client, message)
 
-    def _room(self, client: Client, context_id: str) -> Room:
+    def _room(self, client: Participant, context_id: str) -> DialogueRoom:
         with self._lock:
             room = self._rooms.get(context_id)
             if room is not None and room.dialogue.agent.caller_id != client.caller_id:
@@ -280,14 +280,14 @@ class Rooms:
             if room is None:
                 agent = Agent(self.lab, client.caller_id)
                 agent.describe_lab()  # a caller that the lab does not know is refused here
-                room = Room(Dialogue(agent, self.model, context_id, self.bounds))
+                room = DialogueRoom(Dialogue(agent, self.model, context_id, self.bounds))
                 self._rooms[context_id] = room
             if client not in room.clients:
                 self._log(client, f"context {context_id}")
                 room.clients.append(client)
             return room
 
-    def _begin(self, room: Room) -> None:
+    def _begin(self, room: DialogueRoom) -> None:
         """Have a dialogue go on, unless it waits for its user or goes on already."""
         with self._lock:
             if room.is_at_work or isinstance(room.dialogue.next_step(), Ended):
@@ -295,7 +295,7 @@ class Rooms:
             room.is_at_work = True
             self._turns.submit(self._turn, room)
 
-    def _turn(self, room: Room) -> None:
+    def _turn(self, room: DialogueRoom) -> None:
         try:
             room.dialogue.go_on()
         except Exception:  # one dialogue does not end the others
@@ -307,12 +307,12 @@ class Rooms:
                 room.is_at_work = False
                 self._drop_idle(room.dialogue.context_id, room)
 
-    def _stop(self, client: Client, room: Room, asked: ToolCallRequest) -> None:
+    def _stop(self, client: Participant, room: DialogueRoom, asked: ToolCallRequest) -> None:
         calls = tuple(msgspec.structs.replace(each, required_after=()) for each in asked.calls)
         results = Calling(room.dialogue.agent, room, Calls(calls, "PARALLEL")).results()
         client.send(room.message("TOOL_CALL_RESPONSE", ToolCallResponse(tuple(results))))
 
-    def _drop_idle(self, context_id: str, room: Room) -> None:
+    def _drop_idle(self, context_id: str, room: DialogueRoom) -> None:
         if not room.clients and not room.is_at_work:
             self._rooms.pop(context_id, None)
 
@@ -322,7 +322,7 @@ class Rooms:
         return error_response(code, why, ErrorSource.SERVER, details)
 
     def _refuse(
-        self, client: Client, fault: ErrorResponse, of: McpMessage | NotMcpCp | None
+        self, client: Participant, fault: ErrorResponse, of: McpMessage | NotMcpCp | None
     ) -> None:
         self._log(client, f"refused {fault.error_code} {fault.details.trace_id}")
         now = utc_text(wall_clock_utc())
@@ -330,7 +330,7 @@ class Rooms:
         head = self._chance.uuid4(), context_id, now, "ERROR_RESPONSE", HARNESS
         client.send(McpMessage(*head, fault))
 
-    def _log(self, client: Client, what: str) -> None:
+    def _log(self, client: Participant, what: str) -> None:
         log_access(self._folder, data_class=UNDECLARED, reader=client.caller_id, via=VIA, what=what)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from asked_calls import MODES, asked, call, list_order, needed
-from labharness.core.clock import steady_s
+from labharness.core.clock import pause, steady_s
 from labharness.faces.dialogue import calling
 from labharness.faces.dialogue.calling import Calling
 from labharness.protocols.mcp_cp.tools import (
@@ -130,7 +130,12 @@ def test_each_call_is_carried_out_once_behind_what_it_waits_for_or_has_an_error(
 
 def test_a_reference_is_filled_in_from_the_other_side_with_the_type_of_its_value() -> None:
     taken: list[Any] = []
-    world = World(lambda parameters: (taken.append(parameters.get("taken")), [1, {"n": 2}])[1])
+
+    def work(parameters: dict[str, Any]) -> list[Any]:
+        taken.append(parameters.get("taken"))
+        return [1, {"n": 2}]
+
+    world = World(work)
     chain = ("${results.a.result.value.found.1}", "${results.b.result.value.own} of b")
     calls = (
         front("c", parameters={"own": "c", "taken": chain[1]}, required_after=("b",)),
@@ -197,6 +202,12 @@ def test_what_is_overdue_is_a_timeout_and_what_is_due_after_it_is_not_begun(
     assert [results[each.call_id].status for each in calls.calls] == ends.split()
     assert [said(results)[each.call_id] for each in calls.calls] == ends.split()
     assert "".join(slow.begun) == begun
+
+
+def test_the_time_of_a_side_begins_with_its_first_call() -> None:
+    world = World(lambda parameters: pause(0.4 * (parameters["own"] == "a")))
+    results = world.results(Calls(of("Fa Lb"), "FRONTEND_FIRST", back_s=0.3))
+    assert {*said(results).values()} == {"SUCCESS"}
 
 
 def test_a_client_is_told_the_time_that_is_left_for_it() -> None:

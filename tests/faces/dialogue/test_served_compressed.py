@@ -25,7 +25,7 @@ def test_large_content_is_compressed_on_the_wire(
             async with connect(f"{address}?caller=ana") as client:
                 await client.send("{}")
                 assert "VALIDATION_ERROR" in str(await client.recv())
-                found = [*client.protocol.extensions]
+                found: list[object] = [*client.protocol.extensions]
             serving.cancel()
             await asyncio.gather(serving, return_exceptions=True)
         return found
