@@ -115,4 +115,11 @@ BUGS = (
         "prompt_of('ANSWER', self._actions)",
         "test_an_input_of_steps_becomes_a_set_that_is_carried_out_and_told",
     ),
+    PlantedBug(
+        "context shown to another caller",
+        "labharness.faces.dialogue.rooms:Rooms._room",
+        "room is not None and room.dialogue.agent.caller_id != client.caller_id",
+        "False",
+        "test_a_caller_takes_part_in_its_own_contexts_alone",
+    ),
 )

@@ -76,6 +76,12 @@ class Served(Rooms):
         self.path = folder / "dialogues" / f"{CONTEXT_ID}.jsonl"
         super().__init__(folder / "lab.toml", folder, Model(*answers))
 
+    def end(self) -> None:
+        """Have no client any more, so that nothing waits for one, and close."""
+        for client in [each for room in self._rooms.values() for each in room.clients]:
+            self.leave(client)
+        self.close()
+
 
 class Program:
     """A client in memory, and what it has heard: each message is one that can be written."""

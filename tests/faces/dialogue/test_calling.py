@@ -36,6 +36,7 @@ class World:
         self.work, self.pool, self.lock = work, ThreadPoolExecutor(16), Lock()
         self.noted: list[tuple[str, str]] = []
         self.forwarded: dict[str, float] = {}
+        self.tools: Callable[[], Any] = lambda: {AT_CLIENT: SupportedTool(AT_CLIENT, "1.0")}
 
     def note(self, what: str, name: str) -> None:
         with self.lock:
@@ -51,9 +52,6 @@ class World:
         if name != IN_LAB:
             return False, {"code": "not_for_agent", "message": "no such tool"}
         return True, self.carry_out(parameters)
-
-    def tools(self) -> Mapping[str, SupportedTool]:
-        return {AT_CLIENT: SupportedTool(AT_CLIENT, "1.0")}
 
     def run(self, asked: ToolCall, within_s: float) -> Future[ToolResult]:
         self.forwarded[asked.call_id] = within_s
@@ -210,6 +208,21 @@ def test_the_time_of_a_side_begins_with_its_first_call() -> None:
     assert {*said(results).values()} == {"SUCCESS"}
 
 
+def test_a_call_that_waits_for_others_beyond_its_time_is_not_begun_when_they_end() -> None:
+    may_end = Event()
+
+    def work(parameters: dict[str, Any]) -> None:
+        if parameters["own"] == "f":
+            pause(0.3)
+            may_end.set()
+        may_end.wait(PATIENCE_S)
+
+    world = World(work)
+    calls = (*of("La Lb Lc Ld Ff"), back("e", timeout=0.1))
+    assert said(world.results(Calls(calls, "PARALLEL"))).pop("e") == "TIMEOUT"
+    assert sorted(world.begun) == [*"abcdf"]
+
+
 def test_a_client_is_told_the_time_that_is_left_for_it() -> None:
     world = World()
     calls = (front("a", timeout=5.0), front("b", timeout_client=2.0), front("c"))
@@ -268,7 +281,9 @@ def test_parameters_do_not_grow_beyond_their_bound_by_what_they_refer_to(count: 
 
 
 def test_a_result_of_the_lab_has_the_usual_form_and_a_refusal_its_code() -> None:
-    results = World().results(Calls((back("a"), call("b"))))
+    world = World()
+    world.tools = lambda: {IN_LAB: SupportedTool(IN_LAB, "1.0")}  # the lab's goes before it
+    results = world.results(Calls((back("a"), call("b"))))
     value = msgspec.convert(results["a"].result, ToolValue)
     assert (value.parsed, value.source, value.outcome) == (True, "labharness", "done")
     assert value.value == {"own": "a", "found": None}

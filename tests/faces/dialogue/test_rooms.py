@@ -45,7 +45,7 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
     yield begin
     for each in made:
-        each.rooms.close()
+        each.rooms.end()
 
 
 def kinds(program: Program) -> list[str]:
@@ -415,13 +415,18 @@ def test_what_a_client_may_not_say_is_refused_by_name_and_logged(serve: Serve, w
     assert f"context {CONTEXT_ID}" in log
 
 
+@pytest.mark.promise(78)
 def test_a_caller_takes_part_in_its_own_contexts_alone(serve: Serve) -> None:
     ana = serve()
     ana.announce()
     ben, eve = Program(ana.rooms, "ben"), Program(ana.rooms, "eve")
     assert ("FORBIDDEN", ben.say("what runs?")) == ben.refused
     assert ("AUTH_FAILED", eve.say("t", contextId="c-9")) == eve.refused
-    assert [len(each.heard) for each in (ana, ben, eve)] == [1, 1, 1]
+    ben.announce(FIT)
+    assert [kinds(each) for each in (ben, eve)] == [["ERROR_RESPONSE"] * 2, ["ERROR_RESPONSE"]]
+    sent = {"sender": {"id": "ben", "type": "USER"}}
+    ana.announce(FIT, **sent)
+    assert (ana.refused[0], ana.client.tools()) == ("FORBIDDEN", {})
 
 
 @pytest.mark.promise(78)
