@@ -56,8 +56,8 @@ BUGS = (
     ),
     PlantedBug(
         "message followed before it is on the disk",
-        "labharness.faces.dialogue.asking:Dialogue._put",
-        "append_durably(self._path, encode(message).decode())",
+        "labharness.faces.dialogue.asking:Dialogue._enter",
+        "append_durably(self._path, line)",
         "pass",
         "test_a_dialogue_that_is_killed_at_any_byte_goes_on_with_one_task_and_no_result_lost",
     ),
