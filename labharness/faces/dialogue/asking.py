@@ -87,7 +87,7 @@ class Model(Protocol):
             prompt: Its part in the dialogue, and the type of its return.
             messages: Of the dialogue.
             number: Of the answer.
-            tools: Those of the user's programs; ours it knows.
+            tools: Those of the user's programs.
         """
 
 
@@ -163,7 +163,8 @@ class Dialogue:
                     later = None
                 elif isinstance(step, RunCalls) and step.asked.mode == "ASYNC":
                     for each in step.asked.calls:
-                        self._put_result(accepted(each.call_id, 0.0))
+                        if each.call_id not in {*step.found, *step.accepted}:
+                            self._put_result(accepted(each.call_id, 0.0))
                     later = pool.submit(self._run, step)
                 elif isinstance(step, Ended):
                     return self._end(step)
@@ -282,13 +283,9 @@ OWNER: Final = "userId"
 def _check_own(message: McpMessage, caller_id: str) -> None:
     """Raise ``NotMcpCp`` where a message says what its caller may not say, or in another's name."""
     if message.type not in (*BEGINS, "CONTEXT_UPDATE"):
-        refused = must("$.type", message.type, Text("mcp_cp.one_of", names=[*BEGINS]), "FORBIDDEN")
-    elif message.sender != Sender(caller_id, "USER"):
-        refused = must("$.sender", message.sender.id, caller_id, "FORBIDDEN")
-    else:
-        return
-    refused.message_id, refused.context_id = message.message_id, message.context_id
-    raise refused
+        raise must("$.type", message.type, Text("mcp_cp.one_of", names=[*BEGINS]), "FORBIDDEN")
+    if message.sender != Sender(caller_id, "USER"):
+        raise must("$.sender", message.sender.id, caller_id, "FORBIDDEN")
 
 
 def _applied(context: Context, message: McpMessage) -> Applied:

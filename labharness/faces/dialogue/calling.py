@@ -11,7 +11,7 @@ import msgspec
 from labharness.core.clock import steady_s, utc_text, wall_clock_utc
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.dialogue.tools import ANSWER_BYTES_MAX, Agent, known_tools, plain
-from labharness.protocols.mcp_cp.codec import written
+from labharness.protocols.mcp_cp.codec import MESSAGE_BYTES_MAX, written
 from labharness.protocols.mcp_cp.tools import (
     SupportedTool,
     ToolCall,
@@ -28,6 +28,12 @@ AT_ONCE_MAX: Final = 4
 
 CONSENT: Final = "USER_CONSENT"
 """The permission level of a tool of a client that its user is asked about each time."""
+
+FILLED_BYTES_MAX: Final = MESSAGE_BYTES_MAX // 2
+"""Size (bytes) of the largest parameters, once results are filled in: a call has to travel."""
+
+REFERENCES_MAX: Final = 64
+"""Most references in the parameters of one call."""
 
 
 class Clients(Protocol):
@@ -154,12 +160,21 @@ class Calling:
         call = one.call
         if self._aborted:
             return at_once(error_of(call, "ABORTED", self._aborted))
+        if one.due_s <= one.began_s:
+            return at_once(timed_out(call.call_id, 0.0))
+        too_large = error_of(call, "TOO_LARGE", Text("dialogue.filled", most=FILLED_BYTES_MAX))
+        if str(call.parameters).count("${") > REFERENCES_MAX:
+            return at_once(too_large)
         try:
+            if lacking := {*call.required_after} - self.found.keys():
+                raise LookupError(", ".join(sorted(lacking)))
             results = {name: each.result for name, each in self.found.items()}
             filled = resolve(call.parameters, results)
         except LookupError as why:
             said = Text("dialogue.dependency", why=str(why))
             return at_once(error_of(call, "DEPENDENCY_ERROR", said))
+        if len(written(filled)) > FILLED_BYTES_MAX:
+            return at_once(too_large)
         call = msgspec.structs.replace(call, parameters=filled)
         if call.call_id not in self._front:
             return pool.submit(self._in_lab, call)

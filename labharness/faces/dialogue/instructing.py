@@ -1,17 +1,19 @@
-"""A set of instructions of a dialogue, carried out: actions of other packages, and no line.
+"""The sets of a dialogue: actions of other packages, and no line.
 
 A set that sets an instrument is a task of capability `sequence`, and goes the way of any task.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import to_builtins
 
 from labharness.core.clock import Clock
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text
 from labharness.protocols.mcp_cp.codec import converted
 from labharness.protocols.mcp_cp.messages import InstructionMessage
 from labharness.work.desk.null_line import Absent, NullLine
@@ -47,6 +49,10 @@ class _Nowhere(NullLine, Absent):
         super().__init__(clock)
         self.now_s, self.held_s = clock.now_s, self.holding.total_s
 
+    async def refusals(self, commands: Sequence[Command]) -> tuple[str, ...]:
+        """Refuse each command."""
+        return tuple(Text("no_line.perform") for _ in commands)
+
 
 def checked(content: Mapping[str, Any], actions: Mapping[str, Action]) -> InstructionMessage:
     """Return a set as a message.
@@ -70,7 +76,7 @@ def carry_out(content: InstructionMessage, actions: Mapping[str, Action]) -> lis
     whole = read_set(to_builtins(content), schemas)
 
     async def run() -> list[dict[str, Any]]:
-        line = cast(Operations, _Nowhere(Clock(asyncio.get_running_loop())))
+        line: Operations = _Nowhere(Clock(asyncio.get_running_loop()))
         runner = SetRunner(whole, line, verbs, schemas)
         try:
             await runner.run()

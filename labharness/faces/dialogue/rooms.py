@@ -39,7 +39,7 @@ from labharness.protocols.mcp_cp.messages import (
 )
 from labharness.protocols.mcp_cp.parts import Part
 from labharness.protocols.mcp_cp.tools import SupportedTool, ToolCall, ToolResult, availability
-from labharness.work.dialogue.calls import calls_of
+from labharness.work.dialogue.calls import Calls
 from labharness.work.dialogue.course import BEGINS, Bounds, Ended
 
 LOG = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ VIA: Final = "mcp-cp"
 
 
 @dataclass(eq=False)
-class Client:
+class Participant:
     """A program that takes part in dialogues.
 
     Attributes:
@@ -80,7 +80,7 @@ class Client:
 
 
 @dataclass(eq=False)
-class Room:
+class DialogueRoom:
     """One context: its dialogue, and the clients in it.
 
     Attributes:
@@ -90,13 +90,13 @@ class Room:
     """
 
     dialogue: Dialogue
-    clients: list[Client] = field(default_factory=list)
+    clients: list[Participant] = field(default_factory=list)
     is_at_work: bool = False
 
     def __post_init__(self) -> None:
         self._chance = Chance(None)
-        self._asked: dict[str, tuple[Client, ToolCall, Future[ToolResult]]] = {}
-        self._authors: dict[str, Client] = {}
+        self._asked: dict[str, tuple[Participant, ToolCall, Future[ToolResult]]] = {}
+        self._authors: dict[str, Participant] = {}
         self.dialogue.told, self.dialogue.clients = self.tell, self
 
     @property
@@ -121,7 +121,7 @@ class Room:
             self._chance.uuid4(), context_id, now, kind, HARNESS, content, dict(metadata or {})
         )
 
-    def take(self, client: Client, message: McpMessage) -> None:
+    def take(self, client: Participant, message: McpMessage) -> None:
         """Have a message of a client in the history, and tell the others."""
         self._authors[message.message_id] = client
         try:
@@ -131,7 +131,7 @@ class Room:
         if applied.told:
             client.send(self.message("SYSTEM_MESSAGE", SystemMessage("WARNING", applied.told)))
 
-    def show(self, client: Client, version: object) -> None:
+    def show(self, client: Participant, version: object) -> None:
         """Send a client the context, and the messages unless it has this version already."""
         shown = self.dialogue.context.shown()
         messages = self.dialogue.messages if version != shown["metadata"][VERSION] else ()
@@ -165,12 +165,12 @@ class Room:
         client.send(self.message("TOOL_CALL_REQUEST", ToolCallRequest((forwarded,))))
         return future
 
-    def answered(self, client: Client, result: ToolResult) -> bool:
+    def answered(self, client: Participant, result: ToolResult) -> bool:
         """Take the result of a call from the client that it was forwarded to, once."""
         asked, _, future = self._asked.get(result.call_id, (None, None, None))
         return asked is client and future is not None and _ended(future, result)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: Participant) -> None:
         """Take a client out; the calls that it has not answered have no result."""
         if client in self.clients:
             self.clients.remove(client)
@@ -208,28 +208,32 @@ class Rooms:
     def __post_init__(self) -> None:
         self._folder = self.state_dir / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._rooms: dict[str, Room] = {}
+        self._rooms: dict[str, DialogueRoom] = {}
         self._lock = RLock()
         self._turns = ThreadPoolExecutor(TURNS_MAX, thread_name_prefix="turn")
         self._stops = ThreadPoolExecutor(STOPS_MAX, thread_name_prefix="stop")
         self._chance = Chance(None)
 
-    def take(self, client: Client, data: bytes) -> None:
+    def take(self, client: Participant, data: bytes) -> None:
         """Take what a client has sent; a refusal is one message to it."""
+        message: McpMessage | None = None
         try:
-            self._take(client, decode(data))
+            message = decode(data)
+            self._take(client, message)
         except NotMcpCp as why:
+            if message is not None:
+                why.message_id, why.context_id = message.message_id, message.context_id
             trace_id, now = self._chance.uuid4(), utc_text(wall_clock_utc())
-            self._refuse(client, answer_to(why, now, trace_id), why.context_id)
+            self._refuse(client, answer_to(why, now, trace_id), why)
         except LabError as why:
             code = "AUTH_FAILED" if isinstance(why, NotForAgent) else "SYSTEM_ERROR"
-            self._refuse(client, self._fault(code, str(why)), None)
+            self._refuse(client, self._fault(code, str(why), message), message)
         except Exception:  # one message does not end the others
-            fault = self._fault("SYSTEM_ERROR", Text("dialogue.fault"))
+            fault = self._fault("SYSTEM_ERROR", Text("dialogue.fault"), message)
             LOG.exception("a message was not taken: %s", fault.details.trace_id)
-            self._refuse(client, fault, None)
+            self._refuse(client, fault, message)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: Participant) -> None:
         """Take a client out of all contexts."""
         with self._lock:
             for context_id, room in [*self._rooms.items()]:
@@ -241,9 +245,9 @@ class Rooms:
         self._turns.shutdown()
         self._stops.shutdown()
 
-    def _take(self, client: Client, message: McpMessage) -> None:
+    def _take(self, client: Participant, message: McpMessage) -> None:
         if message.sender.id != client.caller_id or message.sender.type not in ("USER", "TOOL"):
-            raise self._forbidden(message, "$.sender", client.caller_id)
+            raise must("$.sender", message.sender.id, client.caller_id, "FORBIDDEN")
         room, content = self._room(client, message.context_id), message.content
         match content:
             case ClientCapabilities():
@@ -258,15 +262,14 @@ class Rooms:
             case ToolCallResponse(results):
                 for each in results:
                     if not room.answered(client, each):
-                        raise self._forbidden(
-                            message, "$.content.results", Text("dialogue.no_call")
-                        )
+                        allowed = Text("dialogue.no_call")
+                        raise must("$.content.results", each.call_id, allowed, "FORBIDDEN")
             case ToolCallRequest(calls) if all(is_stop(each) for each in calls):
                 self._stops.submit(self._stop, client, room, content)
             case _ if message.type in BEGINS or isinstance(content, AddMessage):
                 with self._lock:
-                    if room.is_at_work and not room.waits:
-                        raise _about(message, Text("dialogue.at_work"), "RATE_LIMITED")
+                    if room.is_at_work:
+                        raise NotMcpCp(Text("dialogue.at_work"), "$", "RATE_LIMITED")
                     room.take(client, message)
                     self._begin(room)
             case _ if (answer := getattr(content, "answer", None)) is not None:
@@ -282,7 +285,7 @@ class Rooms:
         _ = agent.plan  # a caller that the lab does not know is refused here
         return agent
 
-    def _room(self, client: Client, context_id: str) -> Room:
+    def _room(self, client: Participant, context_id: str) -> DialogueRoom:
         agent = None if context_id in self._rooms else self._agent(client.caller_id)
         with self._lock:  # a stop request waits for it, and not for the files of a lab
             room = self._rooms.get(context_id)
@@ -291,14 +294,14 @@ class Rooms:
                 raise NotMcpCp(why, "$.contextId", "FORBIDDEN")
             if room is None:
                 agent = agent or self._agent(client.caller_id)
-                room = Room(Dialogue(agent, self.model, context_id, self.bounds))
+                room = DialogueRoom(Dialogue(agent, self.model, context_id, self.bounds))
                 self._rooms[context_id] = room
             if client not in room.clients:
                 self._log(client, f"context {context_id}")
                 room.clients.append(client)
             return room
 
-    def _begin(self, room: Room) -> None:
+    def _begin(self, room: DialogueRoom) -> None:
         """Have a dialogue go on, unless it waits for its user or goes on already."""
         with self._lock:
             if room.is_at_work or room.waits:
@@ -306,7 +309,7 @@ class Rooms:
             room.is_at_work = True
             self._turns.submit(self._turn, room)
 
-    def _turn(self, room: Room) -> None:
+    def _turn(self, room: DialogueRoom) -> None:
         well = False
         try:
             room.dialogue.go_on()
@@ -321,39 +324,33 @@ class Rooms:
                 self._begin(room)  # with what has come as it ended
             self._drop_idle(room.dialogue.context_id, room)
 
-    def _stop(self, client: Client, room: Room, asked: ToolCallRequest) -> None:
-        results = Calling(room.dialogue.agent, room, calls_of(asked)).results()
+    def _stop(self, client: Participant, room: DialogueRoom, asked: ToolCallRequest) -> None:
+        calls = tuple(msgspec.structs.replace(each, required_after=()) for each in asked.calls)
+        results = Calling(room.dialogue.agent, room, Calls(calls, "PARALLEL")).results()
         client.send(room.message("TOOL_CALL_RESPONSE", ToolCallResponse(tuple(results))))
 
-    def _drop_idle(self, context_id: str, room: Room) -> None:
+    def _drop_idle(self, context_id: str, room: DialogueRoom) -> None:
         if not room.clients and not room.is_at_work:
             self._rooms.pop(context_id, None)
 
-    def _forbidden(self, message: McpMessage, where: str, allowed: str) -> NotMcpCp:
-        found = must(where, message.sender.id, allowed, "FORBIDDEN")
-        found.message_id, found.context_id = message.message_id, message.context_id
-        return found
-
-    def _fault(self, code: str, why: str) -> ErrorResponse:
-        details = ErrorDetails(None, utc_text(wall_clock_utc()), self._chance.uuid4())
+    def _fault(self, code: str, why: str, asked: McpMessage | None = None) -> ErrorResponse:
+        request_id = None if asked is None else asked.message_id
+        details = ErrorDetails(request_id, utc_text(wall_clock_utc()), self._chance.uuid4())
         return error_response(code, why, ErrorSource.SERVER, details)
 
-    def _refuse(self, client: Client, fault: ErrorResponse, context_id: str | None) -> None:
+    def _refuse(
+        self, client: Participant, fault: ErrorResponse, of: McpMessage | NotMcpCp | None
+    ) -> None:
         self._log(client, f"refused {fault.error_code} {fault.details.trace_id}")
         now = utc_text(wall_clock_utc())
-        head = self._chance.uuid4(), context_id or "none", now, "ERROR_RESPONSE", HARNESS
+        context_id = (of and of.context_id) or "none"
+        head = self._chance.uuid4(), context_id, now, "ERROR_RESPONSE", HARNESS
         client.send(McpMessage(*head, fault))
 
-    def _log(self, client: Client, what: str) -> None:
+    def _log(self, client: Participant, what: str) -> None:
         log_access(self._folder, data_class=UNDECLARED, reader=client.caller_id, via=VIA, what=what)
 
 
 def is_stop(call: ToolCall) -> bool:
     """Return whether a call is a stop request, which waits for nothing."""
     return call.name in known_tools() and known_tools()[call.name].kind == "safe"
-
-
-def _about(message: McpMessage, why: Text, code: str) -> NotMcpCp:
-    found = NotMcpCp(why, "$", code)
-    found.message_id, found.context_id = message.message_id, message.context_id
-    return found

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from labharness.faces.dialogue.rooms import Client, Rooms
+from labharness.faces.dialogue.rooms import Participant, Rooms
 from labharness.instruments.link.pipes import LinesIn, LinesOut
 from labharness.protocols.mcp_cp.codec import MESSAGE_BYTES_MAX, encode
 from labharness.protocols.mcp_cp.context import MESSAGES_MAX
@@ -57,7 +57,7 @@ async def serve_sockets(
 @asynccontextmanager
 async def _client(
     rooms: Rooms, caller_id: str, send: Callable[[bytes], Awaitable[None]]
-) -> AsyncIterator[Client]:
+) -> AsyncIterator[Participant]:
     """Have a client take part as long as the block runs; what is due to it leaves beside.
 
     Raises:
@@ -77,7 +77,7 @@ async def _client(
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(put, message)
 
-    client = Client(caller_id, send_soon)
+    client = Participant(caller_id, send_soon)
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(pump())

@@ -6,6 +6,7 @@ The messages alone decide, so that a dialogue goes on after a kill from what was
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -63,10 +64,12 @@ class RunCalls:
     Attributes:
         asked: The calls of one message.
         found: The results in this turn so far; a call that has one is not carried out again.
+        accepted: The ids of ASYNC calls that have their first answer alone.
     """
 
     asked: Calls
     found: Mapping[str, ToolResult]
+    accepted: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +122,41 @@ def next_step(
     turn = turn_of(messages)
     if not turn:
         return Ended()
-    found = {each.call_id: each for each in results_of(turn)}
-    asks = [e.content for e in turn if isinstance(e.content, ModelResponse | ToolCallRequest)]
-    asked = calls_of(asks[-1]) if asks else Calls(())
-    left = tuple(each for each in asked.calls if each.call_id not in found)
-    step = RunCalls(asked, found) if left else _next(turn, asked, found, actions)
-    answers = [each for each in asks if isinstance(each, ModelResponse)]
+    contents = [e.content for e in turn if isinstance(e.content, ModelResponse | ToolCallRequest)]
+    asks = [calls_of(each) for each in contents]
+    asked = asks[-1] if asks else Calls(())
+    accepted = _accepted(asks, turn)
+    found = {each.call_id: each for each in results_of(turn) if each.call_id not in accepted}
+    left = tuple(e for e in asked.calls if e.call_id not in found and e.call_id not in accepted)
+    later = _of(asks, accepted)
+    step: Step = RunCalls(asked, found, accepted) if left else _next(turn, later, found, actions)
+    asked_user = [found.get(each.call_id) for each in asked.calls if each.name == ASKS]
+    if not left and any(each and each.error is None for each in asked_user):
+        return Ended()
+    answers = [each for each in contents if isinstance(each, ModelResponse)]
     bound = "" if isinstance(step, Ended) else _passed(turn, answers, bounds, now)
-    return Ended(bound, left) if bound else step
+    return Ended(bound, (*left, *later.calls)) if bound else step
+
+
+def _accepted(asks: Iterable[Calls], turn: Iterable[McpMessage]) -> Collection[str]:
+    """Return the ASYNC calls that have their first answer alone; a tool may answer alike."""
+    results = [*results_of(turn)]
+    given = Counter(each.call_id for each in results)
+    first = {each.call_id for each in results if is_accepted(each) and given[each.call_id] == 1}
+    return first & {one.call_id for each in asks if each.mode == "ASYNC" for one in each.calls}
+
+
+def _of(asks: Iterable[Calls], accepted: Collection[str]) -> Calls:
+    """Return the calls of the first message that has some of these; they wait for no answer."""
+    for each in asks:
+        if later := tuple(one for one in each.calls if one.call_id in accepted):
+            return replace(each, calls=later, mode="PARALLEL")
+    return Calls(())
 
 
 def _next(
     turn: Sequence[McpMessage],
-    asked: Calls,
+    later: Calls,
     found: Mapping[str, ToolResult],
     actions: Collection[str],
 ) -> Step:
@@ -142,15 +167,11 @@ def _next(
     if begin.type == "USER_INPUT":
         has_set = any(each.type == "INSTRUCTION" for each in turn)
         intent = "ANSWER" if has_set else intent_of(begin.content.text, actions)
-        if any(each.name == ASKS and found[each.call_id].error is None for each in asked.calls):
-            return Ended()
         if not isinstance(last.content, ModelResponse):
             return AskModel(intent)
         if intent == "INSTRUCTIONS" and (content := set_in(last.content.text)):
             return TakeSet(content)
-    later = tuple(each for each in asked.calls if is_accepted(found[each.call_id]))
-    ended = {name: each for name, each in found.items() if not is_accepted(each)}
-    return RunCalls(replace(asked, mode="PARALLEL"), ended) if later else Ended()
+    return RunCalls(later, found) if later.calls else Ended()
 
 
 BEGINS: Final = ("USER_INPUT", "TOOL_CALL_REQUEST", "INSTRUCTION")

@@ -12,7 +12,7 @@ from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import in_language
 from labharness.protocols.mcp_cp import context as contexts
 from labharness.protocols.mcp_cp.codec import decode, encode
-from labharness.protocols.mcp_cp.context import Applied, Context, opened
+from labharness.protocols.mcp_cp.context import Applied, Context, kept, opened, restored
 from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import McpMessage
 from mcp_cp_samples import AT, CONTENTS, RESULT, message, written
@@ -380,3 +380,4 @@ def test_whatever_clients_send_versions_grow_by_one_and_bytes_are_counted(drawn:
         assert found.history_bytes == sum(len(encode(each)) for each in found.messages)
         assert [each.version for each in found.log] == [*range(1, found.version + 1)]
         json.dumps(found.shown())
+        assert restored(kept(found)) == found

@@ -6,19 +6,31 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labharness.core.clock import utc_text
 from labharness.protocols.mcp_cp.codec import encode
-from labharness.protocols.mcp_cp.messages import McpMessage, Sender, ToolCallResponse, UserInput
-from labharness.protocols.mcp_cp.tools import ToolResult
+from labharness.protocols.mcp_cp.messages import (
+    InstructionMessage,
+    McpMessage,
+    Sender,
+    SystemMessage,
+    ToolCallRequest,
+    ToolCallResponse,
+    UserInput,
+)
+from labharness.protocols.mcp_cp.tools import ToolCall, ToolResult, accepted
+from labharness.work.dialogue.calls import Calls
 from labharness.work.dialogue.course import (
     AskModel,
     Bounds,
     Ended,
     RunCalls,
+    RunSet,
+    TakeSet,
     claims_in,
     next_step,
     response_of,
@@ -152,3 +164,55 @@ def test_a_question_to_the_user_ends_the_turn_and_the_next_words_answer_it() -> 
     assert next_step(said, BOUNDS, T0) == Ended()
     said.append(message(3, "USER_INPUT", UserInput("one layer")))
     assert next_step(said, BOUNDS, T0) == AskModel()
+
+
+CONTENT = InstructionMessage(({"instructionId": "i", "action": "COUNT"},), "SEQUENTIAL")
+SET = json.dumps({"instructions": CONTENT.instructions, "executionMode": "SEQUENTIAL"})
+
+
+def test_an_input_of_steps_takes_a_set_carries_it_out_once_and_asks_for_an_answer() -> None:
+    answer, steps = response_of(SET, (), "stop", None, 1), UserInput("First count, then tell.")
+    told = SystemMessage("INFO", "refused, or ended")
+    course: list[tuple[str, Any, Any]] = [
+        ("USER_INPUT", steps, AskModel("INSTRUCTIONS")),
+        ("MODEL_RESPONSE", answer, TakeSet(json.loads(SET))),
+        ("SYSTEM_MESSAGE", told, AskModel("INSTRUCTIONS")),
+        ("MODEL_RESPONSE", answer, TakeSet(json.loads(SET))),
+        ("INSTRUCTION", CONTENT, RunSet(CONTENT)),
+        ("SYSTEM_MESSAGE", told, AskModel("ANSWER")),
+        ("MODEL_RESPONSE", answer, Ended()),
+    ]
+    said: list[McpMessage] = []
+    for kind, content, step in course:
+        said.append(message(len(said), kind, content))
+        assert next_step(said, Bounds(), T0, ("COUNT",)) == step, len(said)
+    assert next_step(said[:1], Bounds(), T0) == AskModel("ANSWER")
+    assert next_step(said[:2], Bounds(), T0) == Ended()
+    own = [by_user(said[4]), said[5]]
+    assert next_step(own[:1], Bounds(), T0) == RunSet(CONTENT)
+    assert next_step(own, Bounds(), T0) == Ended()
+
+
+def by_user(asked: McpMessage) -> McpMessage:
+    return msgspec.structs.replace(asked, sender=Sender("ana", "USER"))
+
+
+@pytest.mark.promise(78)
+def test_async_calls_are_accepted_each_and_then_have_one_result_each() -> None:
+    calls = (ToolCall("a", "t", {}), ToolCall("b", "t", {}))
+    asked = Calls(calls, "ASYNC", 9.0, 9.0, 9.0)
+    later = replace(asked, mode="PARALLEL")
+    one, two = (accepted(each.call_id, 0.0) for each in calls)  # a tool may answer so too
+
+    def after(mode: Any, *results: ToolResult, hours: int = 0) -> Any:
+        content = ToolCallRequest(calls, mode, 9.0)
+        said = [by_user(message(0, "TOOL_CALL_REQUEST", content))]
+        said += [message(1, "TOOL_CALL_RESPONSE", ToolCallResponse((e,))) for e in results]
+        return next_step(said, BOUNDS, T0 + timedelta(hours=hours))
+
+    assert after("ASYNC") == RunCalls(asked, {}, set())
+    assert after("ASYNC", one) == RunCalls(asked, {}, {"a"})
+    assert after("ASYNC", one, two) == RunCalls(later, {})
+    assert after("ASYNC", one, two, two) == RunCalls(replace(later, calls=calls[:1]), {"b": two})
+    assert after("ASYNC", one, two, two, one) == after("SYNC", one, two) == Ended()
+    assert after("ASYNC", one, two, hours=1).left == calls
