@@ -199,10 +199,12 @@ class Calling:
 
 def _bounded(result: ToolResult) -> ToolResult:
     """Return the result of a client as a model may have it: bounded, and hiding nothing."""
-    if len(written(result)) > ANSWER_BYTES_MAX:
+    if result.error is not None and isinstance(result.error.message, Text):
+        return result  # a sentence of ours
+    if len(data := written(result)) > ANSWER_BYTES_MAX:
         error = ToolError("TOO_LARGE", Text("dialogue.result_size", most=ANSWER_BYTES_MAX))
         return ToolResult(call_id=result.call_id, status="ERROR", error=error, execution_time=0.0)
-    return msgspec.convert(plain(msgspec.to_builtins(result)), ToolResult)
+    return msgspec.convert(plain(msgspec.json.decode(data)), ToolResult)
 
 
 def _took_ms(began_s: float) -> float:

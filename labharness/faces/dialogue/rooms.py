@@ -19,6 +19,8 @@ from labharness.core.errors import LabError
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.dialogue.asking import FOLDER, HARNESS, Dialogue, Model
 from labharness.faces.dialogue.calling import CONSENT, Calling, NoClient, error_of
+from labharness.faces.dialogue.instructing import GROUP, Action
+from labharness.faces.dialogue.plugins import loaded
 from labharness.faces.dialogue.tools import Agent, NotForAgent, known_tools
 from labharness.journal.access_log import UNDECLARED, log_access
 from labharness.protocols.mcp_cp.codec import decode, must
@@ -39,7 +41,7 @@ from labharness.protocols.mcp_cp.messages import (
 from labharness.protocols.mcp_cp.parts import Part
 from labharness.protocols.mcp_cp.tools import SupportedTool, ToolCall, ToolResult, availability
 from labharness.work.dialogue.calls import calls_of
-from labharness.work.dialogue.course import BEGINS, Bounds, Ended, next_step
+from labharness.work.dialogue.course import BEGINS, Bounds, Ended, next_step, waits
 
 LOG = logging.getLogger(__name__)
 
@@ -259,7 +261,7 @@ class Rooms:
                 self._stops.submit(self._stop, client, room, content)
             case _ if message.type in BEGINS:
                 with self._lock:
-                    if room.is_at_work:
+                    if room.is_at_work and not self._waits(room):
                         raise _about(message, Text("dialogue.at_work"), "RATE_LIMITED")
                     room.take(client, message)
                     self._begin(room)
@@ -284,6 +286,10 @@ class Rooms:
                 room.clients.append(client)
             return room
 
+    def _waits(self, room: Room) -> bool:
+        actions = loaded(Action, GROUP)
+        return waits(room.dialogue.messages, self.bounds, wall_clock_utc(), actions)
+
     def _begin(self, room: Room) -> None:
         """Have a dialogue go on, unless it waits for its user or goes on already."""
         with self._lock:
@@ -294,8 +300,10 @@ class Rooms:
             self._turns.submit(self._turn, room)
 
     def _turn(self, room: Room) -> None:
+        is_well = False
         try:
             room.dialogue.go_on()
+            is_well = True
         except Exception:  # one dialogue does not end the others
             fault = self._fault("SYSTEM_ERROR", Text("dialogue.fault"))
             LOG.exception("a dialogue was broken off: %s", fault.details.trace_id)
@@ -303,6 +311,8 @@ class Rooms:
         finally:
             with self._lock:
                 room.is_at_work = False
+                if is_well:
+                    self._begin(room)  # its user was quicker than this end
                 self._drop_idle(room.dialogue.context_id, room)
 
     def _stop(self, client: Client, room: Room, asked: ToolCallRequest) -> None:

@@ -126,6 +126,17 @@ def next_step(
     return Ended(bound, left) if bound else step
 
 
+def waits(
+    messages: Sequence[McpMessage], bounds: Bounds, now: datetime, actions: Collection[str]
+) -> bool:
+    """Return whether the user is waited for; a bound that was met has been told by then."""
+    turn = turn_of(messages)
+    if len(turn) > 2 and getattr(turn[-1].content, "action", "") == "WARNING":
+        return True  # one that stands second is told of the input itself
+    step = next_step(turn, bounds, now, actions)
+    return isinstance(step, Ended) and not step.bound
+
+
 def _next(
     turn: Sequence[McpMessage],
     asked: Calls,
