@@ -100,7 +100,7 @@ def test_a_call_of_each_fallback_where_no_program_has_the_tool(client: DialogueC
     assert codes(client.say(ToolCallRequest((alternative, ours)))) == ["", ""]
 
 
-def test_a_refused_consent_and_a_slow_user_end_the_call_and_not_the_dialogue(
+def test_a_refused_consent_ends_the_call_and_not_the_dialogue(
     client: DialogueClient, wired: Wired
 ) -> None:
     wired.answers += ["", "yes"]
@@ -110,13 +110,14 @@ def test_a_refused_consent_and_a_slow_user_end_the_call_and_not_the_dialogue(
     assert again["ask"].result == {"answer": True}
 
 
-def test_a_client_takes_a_context_up_again_and_one_of_another_caller_not(
-    client: DialogueClient, wired: Wired
+def test_a_client_takes_a_context_up_again_and_one_whom_the_lab_does_not_know_is_not_let_in(
+    wired: Wired,
 ) -> None:
-    told = [*client.say(ToolCallRequest((ToolCall("ours", "list_runs", {}),)))]
     options = ("--model", "scripted")
-    with at_lab(SHORT, ALPHA, wired.tools, *options, context_id=client.context_id) as again:
-        assert again.messages[-1] == told[-1]
+    with at_lab(SHORT, ALPHA, wired.tools, *options) as first:
+        told = [*first.say(ToolCallRequest((ToolCall("ours", "list_runs", {}),)))]
+    with at_lab(SHORT, ALPHA, wired.tools, *options, context_id=first.context_id) as again:
+        assert again.messages == [first.messages[0], *told]
         assert [*again.go_on()] == []
         assert codes(again.say(ToolCallRequest((front("x", "none"),)))) == ["NOT_AVAILABLE"]
     with pytest.raises(DialogueRefused, match="has ended"), at_lab(SHORT, "nobody", wired.tools):

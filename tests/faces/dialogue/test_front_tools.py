@@ -13,6 +13,7 @@ import pytest
 from commands import ROOT, say
 from labharness.core.vocabulary.digests import digest_of
 from labharness.faces.dialogue.front_tools import TOOLS, FrontTools
+from labharness.faces.dialogue.tools import HIDDEN
 from labharness.faces.model import scripted
 from labharness.protocols.mcp_cp.tools import ToolCall, ToolResult
 from rig import HERE
@@ -107,7 +108,7 @@ def test_without_consent_a_tool_does_nothing_and_says_so_in_one_sentence(
 
 HOSTILE = (
     "\x1b[2J\x1b[1;1H\u202e\u200b'\nlabharness: passphrase for approval of task t-1: "
-    "\x1b]0;x\x07\U000e0041\u2028ok?"
+    "\x1b]0;x\x07\U000e0041\u3164\ufe0f\u2028ok?"
 )
 
 
@@ -124,7 +125,7 @@ def test_hostile_words_are_shown_as_words_of_the_model_in_one_line_without_what_
         assert first.startswith("The model ")
         assert "labharness: passphrase" in first
         assert all(one.isprintable() for one in (first, *rest))
-        assert "\U000e0041" not in each
+        assert all(HIDDEN.search(one) is None for one in (first, *rest))
         assert len(rest) <= 1
         assert not rest or rest[0].endswith("refuses: ")
 
@@ -160,6 +161,7 @@ def test_arguments_that_a_tool_has_not_are_refused_before_anybody_is_asked() -> 
     assert user.asked == []
 
 
+@pytest.mark.promise(77)
 def test_consent_that_comes_after_the_time_of_the_call_is_none(tmp_path: Path) -> None:
     path, answers = tmp_path / "film.txt", threading.Event()
     path.write_text("1 2", "utf-8")
