@@ -82,7 +82,7 @@ class Model(Protocol):
         """Return its answer to a dialogue; a failure of the model is an answer too.
 
         Args:
-            prompt: What it is and may do.
+            prompt: Its role, and its bounds.
             messages: Of the dialogue.
             number: Of the answer.
             tools: Those of the user's programs; ours it knows.
@@ -197,7 +197,7 @@ class Dialogue:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Tell why a set is refused; a model may return another one."""
+        """Return after a refusal of a set was told; a model may return another one."""
         try:
             yield
         except LabError as why:
@@ -259,7 +259,7 @@ class Dialogue:
 
 
 OWNER: Final = "userId"
-"""The place in a context's metadata of the caller whose it is."""
+"""The place of its caller in a context's metadata."""
 
 
 def _check_own(message: McpMessage, caller_id: str) -> None:

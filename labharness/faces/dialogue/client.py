@@ -71,7 +71,7 @@ class DialogueClient:
                 raise DialogueRefused(found.content.message)
 
     def say(self, said: str | forms.ToolCallRequest) -> Iterator[forms.McpMessage]:
-        """Say a text, or ask for calls; return what follows, as `go_on`."""
+        """Return what follows a text that is said, or calls that are asked for, as `go_on`."""
         kind = "USER_INPUT" if isinstance(said, str) else "TOOL_CALL_REQUEST"
         content = forms.UserInput(said) if isinstance(said, str) else said
         self.messages.append(self._put(kind, content))

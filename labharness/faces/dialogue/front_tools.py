@@ -37,10 +37,10 @@ DEVICE: Final = "desktop"
 
 
 class NotAllowed(CodedError, PermissionError, code="permission_denied"):
-    """The user has not consented to a tool, or nobody could be asked."""
+    """The user has not consented to a tool, or no person could be asked."""
 
 
-class NotDone(CodedError, ValueError, code="not_done"):
+class ToolFailed(CodedError, ValueError, code="tool_failed"):
     """The user has consented, and the tool cannot do it; the message says why."""
 
 
@@ -63,7 +63,7 @@ class FrontTools:
     """The tools of one user, carried out in this process; the `Clients` of a local dialogue.
 
     Attributes:
-        ask: Asks the user; returns the answer, or ``None`` where nobody can be asked.
+        ask: Asks the user; returns the answer, or ``None`` where no person can be asked.
         tell: Shows the user a line.
     """
 
@@ -94,11 +94,11 @@ class FrontTools:
         try:
             tool, (work, question) = TOOLS[call.name], WORK[call.name]
             if fault := input_fault(tool.parameters or {}, call.parameters):
-                raise NotDone("pair", what=fault.where, why=fault.reason)
+                raise ToolFailed("pair", what=fault.where, why=fault.reason)
             level = tool.permission_level
             answer = self._consent(call, question, due_s) if level == CONSENT else ""
             found = work(self, answer, **call.parameters)
-        except (NotAllowed, NotDone) as why:
+        except (NotAllowed, ToolFailed) as why:
             return error_of(call, why.code.upper(), str(why))
         except Exception:  # one call does not end the others
             LOG.exception("a tool of the user's program failed")
@@ -149,19 +149,19 @@ class FrontTools:
             raise NotAllowed("front.refused", name="local_fit")
         path, digest = self._picked.get(file, (None, ""))
         if path is None:
-            raise NotDone("front.not_picked", file=shown(file))
+            raise ToolFailed("front.not_picked", file=shown(file))
         from labharness.analysis.analysed import Wanted, analysed
         from labharness.analysis.assess import FILM_ROWS
         from labharness.analysis.formats import read_spectra
 
         if digest_of(data := _content(path)) != digest:
-            raise NotDone("front.changed", name=path.name)
+            raise ToolFailed("front.changed", name=path.name)
         try:
             read = read_spectra(data)
             read = read if laser_nm is None else read.with_laser(laser_nm)
             found = analysed(path.name, read, Wanted(), rows=FILM_ROWS["unknown"])
         except ValueError:  # its sentence may quote the file
-            raise NotDone("front.no_spectrum", name=path.name) from None
+            raise ToolFailed("front.no_spectrum", name=path.name) from None
         best = found.best
         return {
             "unit": {"place": "1/cm", "width": "1/cm", "height": "counts"},
@@ -184,9 +184,9 @@ def _content(path: Path) -> bytes:
         with open_named(path) as file:
             data = file.read(BYTES_MAX + 1)
     except OSError as why:  # its own words name the path
-        raise NotDone("front.not_read", why=why.strerror or "") from None
+        raise ToolFailed("front.not_read", why=why.strerror or "") from None
     if len(data) > BYTES_MAX:
-        raise NotDone("spectra.bytes", bytes=len(data), most=BYTES_MAX)
+        raise ToolFailed("spectra.bytes", bytes=len(data), most=BYTES_MAX)
     return data
 
 
@@ -196,4 +196,4 @@ WORK: Final[Mapping[str, tuple[Callable[..., Body], str]]] = {
     "notify": (FrontTools.notify, ""),
     "local_fit": (FrontTools.fit, "front.local_fit"),
 }
-"""What carries out each tool, and the code of the question for consent to it."""
+"""The work of each tool, and the code of the question for consent to it."""

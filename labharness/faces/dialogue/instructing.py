@@ -1,6 +1,6 @@
 """A set of instructions of a dialogue, carried out: actions of other packages, and no line.
 
-What touches an instrument is a task of capability `sequence`, and goes the way of any task.
+A set that touches an instrument is a task of capability `sequence`, and goes the way of any task.
 """
 
 import asyncio

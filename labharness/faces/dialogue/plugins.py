@@ -1,4 +1,4 @@
-"""What other packages add to dialogues, by entry point."""
+"""Additions of other packages to dialogues, by entry point."""
 
 import logging
 from collections.abc import Mapping
@@ -22,5 +22,5 @@ def loaded(kind: type[Any], group: str) -> Mapping[str, Any]:
         if isinstance(each, kind) and point.name not in found:
             found[point.name] = each
         else:
-            LOG.error("%s of %s is no %s, or stands twice", point.name, group, kind.__name__)
+            LOG.error("%s of %s must be one %s of that name", point.name, group, kind.__name__)
     return found

@@ -55,13 +55,13 @@ VIA: Final = "mcp-cp"
 
 
 @dataclass(eq=False)
-class Client:
+class Participant:
     """A program that takes part in dialogues.
 
     Attributes:
         caller_id: The caller that it speaks for, as what carries its messages vouches.
         send: Sends it a message; called from any thread, and does not wait.
-        announced: What it can do, once it has said so.
+        announced: Its abilities, once it has said so.
     """
 
     caller_id: str
@@ -82,7 +82,7 @@ class Client:
 
 
 @dataclass(eq=False)
-class Room:
+class DialogueRoom:
     """One context: its dialogue, and the clients in it.
 
     Attributes:
@@ -92,13 +92,13 @@ class Room:
     """
 
     dialogue: Dialogue
-    clients: list[Client] = field(default_factory=list)
+    clients: list[Participant] = field(default_factory=list)
     is_at_work: bool = False
 
     def __post_init__(self) -> None:
         self._chance = Chance(None)
-        self._asked: dict[str, tuple[Client, ToolCall, Future[ToolResult]]] = {}
-        self._authors: dict[str, Client] = {}
+        self._asked: dict[str, tuple[Participant, ToolCall, Future[ToolResult]]] = {}
+        self._authors: dict[str, Participant] = {}
         self.dialogue.told, self.dialogue.clients = self.tell, self
 
     def tell(self, message: McpMessage) -> None:
@@ -117,7 +117,7 @@ class Room:
             self._chance.uuid4(), context_id, now, kind, HARNESS, content, dict(metadata or {})
         )
 
-    def take(self, client: Client, message: McpMessage) -> None:
+    def take(self, client: Participant, message: McpMessage) -> None:
         """Have a message of a client in the history, and tell the others."""
         self._authors[message.message_id] = client
         try:
@@ -127,7 +127,7 @@ class Room:
         if applied.told:
             client.send(self.message("SYSTEM_MESSAGE", SystemMessage("WARNING", applied.told)))
 
-    def show(self, client: Client, version: object) -> None:
+    def show(self, client: Participant, version: object) -> None:
         """Send a client the context, and the messages unless it has this version already."""
         shown = self.dialogue.context.shown()
         messages = self.dialogue.messages if version != shown["metadata"][VERSION] else ()
@@ -161,12 +161,12 @@ class Room:
         client.send(self.message("TOOL_CALL_REQUEST", ToolCallRequest((forwarded,))))
         return future
 
-    def answered(self, client: Client, result: ToolResult) -> bool:
+    def answered(self, client: Participant, result: ToolResult) -> bool:
         """Take the result of a call from the client that it was forwarded to, once."""
         asked, _, future = self._asked.get(result.call_id, (None, None, None))
         return asked is client and future is not None and _ended(future, result)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: Participant) -> None:
         """Take a client out; the calls that it has not answered have no result."""
         if client in self.clients:
             self.clients.remove(client)
@@ -177,7 +177,7 @@ class Room:
 
 
 def _ended(future: Future[ToolResult], result: ToolResult) -> bool:
-    """Give a call its result; return false where it has one, or is waited for no longer."""
+    """Return whether a call takes its result: it has none yet, and is waited for."""
     try:
         future.set_result(result)
     except InvalidStateError:
@@ -204,13 +204,13 @@ class Rooms:
     def __post_init__(self) -> None:
         self._folder = self.state_dir / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._rooms: dict[str, Room] = {}
+        self._rooms: dict[str, DialogueRoom] = {}
         self._lock = RLock()
         self._turns = ThreadPoolExecutor(TURNS_MAX, thread_name_prefix="turn")
         self._stops = ThreadPoolExecutor(STOPS_MAX, thread_name_prefix="stop")
         self._chance = Chance(None)
 
-    def take(self, client: Client, data: bytes) -> None:
+    def take(self, client: Participant, data: bytes) -> None:
         """Take what a client has sent; a refusal is one message to it."""
         try:
             self._take(client, decode(data))
@@ -225,7 +225,7 @@ class Rooms:
             LOG.exception("a message was not taken: %s", fault.details.trace_id)
             self._refuse(client, fault, None)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: Participant) -> None:
         """Take a client out of all contexts."""
         with self._lock:
             for context_id, room in [*self._rooms.items()]:
@@ -237,7 +237,7 @@ class Rooms:
         self._turns.shutdown()
         self._stops.shutdown()
 
-    def _take(self, client: Client, message: McpMessage) -> None:
+    def _take(self, client: Participant, message: McpMessage) -> None:
         if message.sender.id != client.caller_id or message.sender.type not in ("USER", "TOOL"):
             raise self._forbidden(message, "$.sender", client.caller_id)
         room, content = self._room(client, message.context_id), message.content
@@ -270,7 +270,7 @@ class Rooms:
             case _:
                 room.take(client, message)
 
-    def _room(self, client: Client, context_id: str) -> Room:
+    def _room(self, client: Participant, context_id: str) -> DialogueRoom:
         with self._lock:
             room = self._rooms.get(context_id)
             if room is not None and room.dialogue.agent.caller_id != client.caller_id:
@@ -279,18 +279,18 @@ class Rooms:
             if room is None:
                 agent = Agent(self.lab, client.caller_id)
                 agent.describe_lab()  # a caller that the lab does not know is refused here
-                room = Room(Dialogue(agent, self.model, context_id, self.bounds))
+                room = DialogueRoom(Dialogue(agent, self.model, context_id, self.bounds))
                 self._rooms[context_id] = room
             if client not in room.clients:
                 self._log(client, f"context {context_id}")
                 room.clients.append(client)
             return room
 
-    def _waits(self, room: Room) -> bool:
+    def _waits(self, room: DialogueRoom) -> bool:
         actions = loaded(Action, GROUP)
         return waits(room.dialogue.messages, self.bounds, wall_clock_utc(), actions)
 
-    def _begin(self, room: Room) -> None:
+    def _begin(self, room: DialogueRoom) -> None:
         """Have a dialogue go on, unless it waits for its user or goes on already."""
         with self._lock:
             step = next_step(room.dialogue.messages, self.bounds, wall_clock_utc())
@@ -299,7 +299,7 @@ class Rooms:
             room.is_at_work = True
             self._turns.submit(self._turn, room)
 
-    def _turn(self, room: Room) -> None:
+    def _turn(self, room: DialogueRoom) -> None:
         is_well = False
         try:
             room.dialogue.go_on()
@@ -315,11 +315,11 @@ class Rooms:
                     self._begin(room)  # its user was quicker than this end
                 self._drop_idle(room.dialogue.context_id, room)
 
-    def _stop(self, client: Client, room: Room, asked: ToolCallRequest) -> None:
+    def _stop(self, client: Participant, room: DialogueRoom, asked: ToolCallRequest) -> None:
         results = Calling(room.dialogue.agent, room, calls_of(asked)).results()
         client.send(room.message("TOOL_CALL_RESPONSE", ToolCallResponse(tuple(results))))
 
-    def _drop_idle(self, context_id: str, room: Room) -> None:
+    def _drop_idle(self, context_id: str, room: DialogueRoom) -> None:
         if not room.clients and not room.is_at_work:
             self._rooms.pop(context_id, None)
 
@@ -332,13 +332,13 @@ class Rooms:
         details = ErrorDetails(None, utc_text(wall_clock_utc()), self._chance.uuid4())
         return error_response(code, why, ErrorSource.SERVER, details)
 
-    def _refuse(self, client: Client, fault: ErrorResponse, context_id: str | None) -> None:
+    def _refuse(self, client: Participant, fault: ErrorResponse, context_id: str | None) -> None:
         self._log(client, f"refused {fault.error_code} {fault.details.trace_id}")
         now = utc_text(wall_clock_utc())
         head = self._chance.uuid4(), context_id or "none", now, "ERROR_RESPONSE", HARNESS
         client.send(McpMessage(*head, fault))
 
-    def _log(self, client: Client, what: str) -> None:
+    def _log(self, client: Participant, what: str) -> None:
         log_access(self._folder, data_class=UNDECLARED, reader=client.caller_id, via=VIA, what=what)
 
 

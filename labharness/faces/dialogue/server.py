@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from labharness.faces.dialogue.rooms import Client, Rooms
+from labharness.faces.dialogue.rooms import Participant, Rooms
 from labharness.instruments.link.pipes import LinesIn, LinesOut
 from labharness.protocols.mcp_cp.codec import MESSAGE_BYTES_MAX, encode
 from labharness.protocols.mcp_cp.context import MESSAGES_MAX
 from labharness.protocols.mcp_cp.messages import McpMessage
 
 if TYPE_CHECKING:
-    from starlette.websockets import WebSocket
+    from labharness.faces.service.sockets import Connection
 
 ADDRESS_FILE: Final = "mcp-cp.json"
 """In the state directory of a lab, as long as it is served: the address, with its secret."""
@@ -34,7 +34,7 @@ async def serve_pipes(rooms: Rooms, caller_id: str) -> None:
             async for line in lines.lines():
                 await asyncio.to_thread(rooms.take, client, line)
             await asyncio.to_thread(rooms.close)
-    except* BrokenPipeError:  # nobody reads: what is at work goes on to its end
+    except* BrokenPipeError:  # no client reads: what is at work goes on to its end
         await asyncio.to_thread(rooms.close)
 
 
@@ -48,13 +48,11 @@ async def serve_sockets(
         listening: The socket, bound to loopback.
         tell: Called with a line for people.
     """
-    from starlette.websockets import WebSocketDisconnect
+    from labharness.faces.service.sockets import GONE, at_address, new_secret, refusal_of
 
-    from labharness.faces.service.sockets import at_address, new_secret, refusal_of
+    secret, open_now = new_secret(), set[Participant]()
 
-    secret, open_now = new_secret(), set[Client]()
-
-    async def answer(connection: "WebSocket") -> None:
+    async def answer(connection: "Connection") -> None:
         if (refusal := refusal_of(connection, secret, len(open_now))) is not None:
             await connection.send_denial_response(refusal)
             return
@@ -70,7 +68,7 @@ async def serve_sockets(
                 while (came := await connection.receive())["type"] == "websocket.receive":
                     data = came.get("bytes") or came["text"].encode()
                     await asyncio.to_thread(rooms.take, client, data)
-        except* (TimeoutError, RuntimeError, WebSocketDisconnect):
+        except* GONE:
             await connection.close()
         finally:
             open_now.discard(client)
@@ -83,7 +81,7 @@ async def serve_sockets(
 @asynccontextmanager
 async def _client(
     rooms: Rooms, caller_id: str, send: Callable[[bytes], Awaitable[None]]
-) -> AsyncIterator[Client]:
+) -> AsyncIterator[Participant]:
     """Have a client take part as long as the block runs; what is due to it leaves beside.
 
     Raises:
@@ -103,7 +101,7 @@ async def _client(
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(put, message)
 
-    client = Client(caller_id, send_soon)
+    client = Participant(caller_id, send_soon)
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(pump())

@@ -44,6 +44,12 @@ CONNECTIONS_MAX: Final = 16
 SEND_S_MAX: Final = 10.0
 """Longest time (s) for one message to leave; a caller that reads none for so long is hung up on."""
 
+Connection = WebSocket
+"""A connection as other faces take it."""
+
+GONE: Final = (TimeoutError, RuntimeError, WebSocketDisconnect)
+"""A connection takes nothing more."""
+
 SPEAKS: Final[ContextVar[WebSocket]] = ContextVar("SPEAKS")
 """The connection whose message is being taken; each has a task of its own."""
 

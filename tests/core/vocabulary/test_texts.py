@@ -150,6 +150,7 @@ READS_CHINESE = (  # headings of tables, sentences of documents, words of an int
     "labharness/protocols/mcp_cp/messages.py",
     "labharness/work/capability/cvd/answer.py",
     "labharness/work/capability/document_analysis/",
+    "labharness/work/dialogue/intents.py",
 )
 
 

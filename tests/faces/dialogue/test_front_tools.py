@@ -148,7 +148,7 @@ def test_what_a_tool_cannot_do_is_said_without_a_path_or_a_byte_of_the_file(
     found.append(user.call("local_fit", file=str(SPECTRUM)))
     assert found[5].error is not None
     assert "has been picked" in found[5].error.message
-    assert {code(each) for each in (*found[:2], *found[3:])} == {"NOT_DONE"}
+    assert {code(each) for each in (*found[:2], *found[3:])} == {"TOOL_FAILED"}
     wire = json.dumps([str(each) for each in found[:5]])
     assert [each for each in (str(tmp_path), "42 of everything") if each in wire] == []
 
@@ -156,7 +156,7 @@ def test_what_a_tool_cannot_do_is_said_without_a_path_or_a_byte_of_the_file(
 def test_arguments_that_a_tool_has_not_are_refused_before_anybody_is_asked() -> None:
     user = User()
     for name, parameters in (("file_picker", {"path": "x"}), ("confirm", {}), ("notify", {"n": 1})):
-        assert code(user.call(name, **parameters)) == "NOT_DONE"
+        assert code(user.call(name, **parameters)) == "TOOL_FAILED"
     assert code(user.call("format_disk")) == "EXECUTION_ERROR"
     assert user.asked == []
 
