@@ -50,14 +50,14 @@ BUGS = (
     PlantedBug(
         "call carried out again that has its result",
         "labharness.work.dialogue.course:next_step",
-        "each.call_id not in heard",
+        "each.call_id not in found",
         "True",
         "test_every_dialogue_ends_within_its_bounds_and_each_call_is_carried_out_once",
     ),
     PlantedBug(
         "message followed before it is on the disk",
-        "labharness.faces.dialogue.asking:Dialogue._put",
-        "append_durably(self._path, encode(message).decode())",
+        "labharness.faces.dialogue.asking:Dialogue._enter",
+        "append_durably(self._path, line)",
         "pass",
         "test_a_dialogue_that_is_killed_at_any_byte_goes_on_with_one_task_and_no_result_lost",
     ),

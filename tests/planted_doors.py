@@ -58,8 +58,8 @@ BUGS = (
     PlantedBug(
         "page of a browser that is let in",
         "labharness.faces.service.sockets:refusal_of",
-        "'Origin' in asked.headers or not hmac.compare_digest(stated, self._secret.encode())",
-        "not hmac.compare_digest(stated, self._secret.encode())",
+        "'Origin' in asked.headers or not hmac.compare_digest(stated, secret.encode())",
+        "not hmac.compare_digest(stated, secret.encode())",
         "test_the_address_is_a_secret_of_the_account_and_no_browser_uses_it",
     ),
     PlantedBug(
