@@ -171,4 +171,32 @@ BUGS = (
         "prompt_of('ANSWER', self._actions)",
         "test_an_input_of_steps_becomes_a_set_that_is_carried_out_and_told",
     ),
+    PlantedBug(
+        "path of a user's file that travels",
+        "labharness.faces.dialogue.front_tools:FrontTools.pick",
+        '{"name": path.name, "size": len(data), "digest": digest}',
+        '{"name": str(path), "size": len(data), "digest": digest}',
+        "test_a_chain_of_front_tools_carries_no_path_and_no_data_to_the_server",
+    ),
+    PlantedBug(
+        "user not asked for consent",
+        "labharness.faces.dialogue.front_tools:FrontTools._result",
+        'self._consent(call, question, due_s) if level == CONSENT else ""',
+        '"yes"',
+        "test_without_consent_a_tool_does_nothing_and_says_so_in_one_sentence",
+    ),
+    PlantedBug(
+        "consent that comes too late taken",
+        "labharness.faces.dialogue.front_tools:FrontTools._consent",
+        "steady_s() >= due_s",
+        "False",
+        "test_consent_that_comes_after_the_time_of_the_call_is_none",
+    ),
+    PlantedBug(
+        "hidden characters of a model shown to its user",
+        "labharness.faces.dialogue.front_tools:shown",
+        "str(plain(words))",
+        "words",
+        "test_hostile_words_are_shown_as_words_of_the_model_in_one_line_without_what_hides",
+    ),
 )

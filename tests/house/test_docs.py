@@ -92,7 +92,8 @@ def test_the_documents_stay_as_long_as_a_person_reads() -> None:
     assert lines(ROOT / "CHANGELOG.md") <= 80
     pages = lines(*(ROOT / "docs").rglob("*.md"))
     # 60: agents; 192: a row for each requirement of MCP-CP; 32: decision 51, five more rulings
-    assert pages <= 8_784, "what a program prints is made by pages"
+    # 30: tools of a user
+    assert pages <= 8_814, "what a program prints is made by pages"
 
 
 def test_readme_and_documents_say_what_a_software_layer_may_claim() -> None:

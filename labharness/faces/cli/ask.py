@@ -1,19 +1,23 @@
 """``labharness ask``: a dialogue with a model about a lab, shown as it goes on."""
 
 import argparse
+import os
+import sys
 from typing import TYPE_CHECKING, Final
 
 from labharness.core.clock import Chance
 from labharness.core.files.named import open_named
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary.texts import Text, in_language
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking, say, warn
+from labharness.faces.cli.line_writer import TERMINAL
+from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking, one_line, say, warn
 from labharness.lab import LabPlan
 
 if TYPE_CHECKING:
     from labharness.faces.dialogue.asking import Model
 
 KEY_BYTES_MAX: Final = 4_096
+ANSWER_BYTES_MAX: Final = 4_096
 
 
 def model_of(chosen: argparse.Namespace, plan: LabPlan) -> "Model":
@@ -38,20 +42,36 @@ def model_of(chosen: argparse.Namespace, plan: LabPlan) -> "Model":
     return OpenAiCompatible(row.url, row.name, key)
 
 
+def asked(question: str) -> str | None:
+    """Ask a question at the terminal; return the answer, or ``None`` without a terminal."""
+    if not sys.stdin.isatty():
+        return None
+    TERMINAL.unpin()
+    TERMINAL.flush()
+    sys.stderr.write(in_language(question, TERMINAL.language))
+    sys.stderr.flush()
+    # no lock of Python's streams is held by a question that is left when the command ends
+    return os.read(sys.stdin.fileno(), ANSWER_BYTES_MAX).decode(errors="replace")
+
+
 def ask(chosen: argparse.Namespace) -> int:
     """Take one input, or go on with a dialogue that was broken off; show the answer."""
     from labharness.faces.dialogue.asking import Dialogue
+    from labharness.faces.dialogue.front_tools import FrontTools
     from labharness.faces.dialogue.tools import Agent, plain
     from labharness.protocols.mcp_cp.messages import McpMessage
+
+    def show(text: str) -> None:
+        complain(str(plain(one_line(text))))
 
     def told(message: McpMessage) -> None:
         if message.type == "MODEL_RESPONSE":
             for each in message.content.tool_calls:
-                complain(Text("ask.calls", name=each.name))
+                show(Text("ask.calls", name=each.name))
         elif message.type == "TOOL_CALL_RESPONSE":
             for each in message.content.results:
                 if each.error is not None:
-                    complain(Text("ask.refused", why=each.error.message))
+                    show(Text("ask.refused", why=each.error.message))
 
     plan = chosen_lab(chosen.lab)
     if chosen.words is None and chosen.context is None:
@@ -59,6 +79,7 @@ def ask(chosen: argparse.Namespace) -> int:
     context_id = chosen.context or Chance(None).uuid4()
     agent = Agent(plan.path, chosen.caller)
     dialogue = Dialogue(agent, model_of(chosen, plan), context_id, told=told)
+    dialogue.clients = FrontTools(asked, show)
     if chosen.words is None and not dialogue.messages:
         raise BadUse("ask.unknown", context_id=context_id)
     complain(Text("ask.context", context_id=context_id))
@@ -66,7 +87,8 @@ def ask(chosen: argparse.Namespace) -> int:
         dialogue.say(chosen.words)
     bound, answer = dialogue.go_on(), dialogue.last_answer
     if answer is not None:
-        say(plain(answer.text))
+        complain(Text("ask.words"))
+        say(str(plain(answer.text)))
     if dialogue.claims:
         warn(Text("ask.claims", numbers=", ".join(dialogue.claims)))
     if bound:

@@ -59,6 +59,7 @@ from labharness.work.dialogue.course import (
     next_step,
     response_of,
     turn_of,
+    waits,
 )
 from labharness.work.dialogue.intents import prompt_of
 
@@ -151,6 +152,11 @@ class Dialogue:
     def next_step(self) -> Step:
         """Return the step that follows now."""
         return next_step(self.messages, self.bounds, wall_clock_utc(), self._actions)
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing follows until its user says something."""
+        return waits(self.messages, self.bounds, wall_clock_utc(), self._actions)
 
     def go_on(self) -> str:
         """Go on to where the user is waited for; return the bound that it met, if any."""

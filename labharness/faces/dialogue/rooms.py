@@ -40,7 +40,7 @@ from labharness.protocols.mcp_cp.messages import (
 from labharness.protocols.mcp_cp.parts import Part
 from labharness.protocols.mcp_cp.tools import SupportedTool, ToolCall, ToolResult, availability
 from labharness.work.dialogue.calls import Calls
-from labharness.work.dialogue.course import BEGINS, Bounds, Ended
+from labharness.work.dialogue.course import BEGINS, Bounds
 
 LOG = logging.getLogger(__name__)
 
@@ -98,12 +98,6 @@ class DialogueRoom:
         self._asked: dict[str, tuple[Participant, ToolCall, Future[ToolResult]]] = {}
         self._authors: dict[str, Participant] = {}
         self.dialogue.told, self.dialogue.clients = self.tell, self
-
-    @property
-    def waits(self) -> bool:
-        """Whether nothing follows until its user says something."""
-        step = self.dialogue.next_step()
-        return isinstance(step, Ended) and not step.left
 
     def tell(self, message: McpMessage) -> None:
         """Send a message to all clients but the one that it came from."""
@@ -304,7 +298,7 @@ class Rooms:
     def _begin(self, room: DialogueRoom) -> None:
         """Have a dialogue go on, unless it waits for its user or goes on already."""
         with self._lock:
-            if room.is_at_work or room.waits:
+            if room.is_at_work or room.dialogue.waits:
                 return
             room.is_at_work = True
             self._turns.submit(self._turn, room)

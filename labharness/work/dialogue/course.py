@@ -154,6 +154,17 @@ def _of(asks: Iterable[Calls], accepted: Collection[str]) -> Calls:
     return Calls(())
 
 
+def waits(
+    messages: Sequence[McpMessage], bounds: Bounds, now: datetime, actions: Collection[str]
+) -> bool:
+    """Return whether the user is waited for; a bound that was met has been told by then."""
+    turn = turn_of(messages)
+    if len(turn) > 2 and getattr(turn[-1].content, "action", "") == "WARNING":
+        return True  # one that stands second is told of the input itself
+    step = next_step(turn, bounds, now, actions)
+    return isinstance(step, Ended) and not step.bound
+
+
 def _next(
     turn: Sequence[McpMessage],
     later: Calls,

@@ -60,6 +60,7 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "schema": ("dance",),
     "mcp": ("--caller", "李", "--lab", "{tmp}/none.toml"),
     "ask": ("--caller", "李", *ON_SHORT),
+    "mcp-cp": ON_SHORT,
     "tasks retry": ("0", "--reason", "why", *ON_SHORT),
     "tasks update": ("0", "--title", "标题", *ON_SHORT),
     "tasks confirm": ("0", "load", *ON_SHORT),
