@@ -30,7 +30,7 @@ BUGS = (
     PlantedBug(
         "approval by a tool that is not there told as done",
         "labharness.faces.dialogue.tools:Agent.call",
-        'raise NotForAgent("agent.unknown_tool", name=name[:80], known=", ".join(TOOLS))',
+        'raise NotForAgent("agent.unknown_tool", name=name[:80], known=", ".join(known_tools()))',
         'return {"outcome": "confirmed"}',
         f"{_REACHES}[self-approval]",
     ),
@@ -72,13 +72,13 @@ BUGS = (
     PlantedBug(
         "tool found by a name that only looks like its own",
         "labharness.faces.dialogue.tools:Agent.call",
-        "TOOLS.get(name)",
-        "TOOLS.get(plain(name))",
+        "known_tools().get(name)",
+        "known_tools().get(plain(name))",
         f"{_REACHES}[tool shadowing]",
     ),
     PlantedBug(
         "characters that a person does not see told to a model",
-        "labharness.faces.dialogue.tools:plain",
+        "labharness.faces.dialogue.tools:_plain",
         'HIDDEN.sub("", value)',
         "value",
         f"{_REACHES}[unicode]",
@@ -106,9 +106,9 @@ BUGS = (
     ),
     PlantedBug(
         "bounds of a dialogue met between answers alone",
-        "labharness.faces.dialogue.asking:Dialogue.go_on",
-        "self._put_result(self._result(calls[0]))",
-        "for each in calls:\n    self._put_result(self._result(each))",
+        "labharness.faces.dialogue.asking:Dialogue._run",
+        "isinstance(self.next_step(), Ended)",
+        "False",
         "test_a_bound_is_met_between_two_calls_of_one_answer",
     ),
 )

@@ -26,13 +26,15 @@ class Lab:
     """An agent at a lab in memory, which knows two callers."""
 
     def __init__(self, folder: Path, caller_id: str = "ana") -> None:
-        self.plan, self.caller_id = SimpleNamespace(state_dir=folder), caller_id
+        self._folder, self.caller_id = folder, caller_id
         self.called: list[tuple[str, Mapping[str, Any]]] = []
         self.work: Callable[[str], object] = lambda name: None
 
-    def describe_lab(self) -> None:
+    @property
+    def plan(self) -> SimpleNamespace:
         if self.caller_id not in ("ana", "ben"):
             raise NotForAgent("caller.unknown", caller=self.caller_id)
+        return SimpleNamespace(state_dir=self._folder)
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
         self.called.append((name, arguments))

@@ -262,7 +262,7 @@ class Rooms:
                 self._stops.submit(self._stop, client, room, content)
             case _ if message.type in BEGINS or isinstance(content, AddMessage):
                 with self._lock:
-                    if room.is_at_work:
+                    if room.is_at_work and not room.dialogue.waits:
                         raise NotMcpCp(Text("dialogue.at_work"), "$", "RATE_LIMITED")
                     room.take(client, message)
                     self._begin(room)
