@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from labharness.protocols.hcp.terms import Rejected, Submission
-from labharness.work.admission.audit import Admitted, screen, weigh
+from labharness.work.admission.audit import screen
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
-from labharness.work.admission.risk import RiskContext
+from labharness.work.admission.risk import Admitted, RiskContext, weigh
 
 CVD = Declaration(
     name="cvd-material-synthesis",

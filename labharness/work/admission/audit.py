@@ -18,19 +18,11 @@ from labharness.protocols.hcp.terms import (
     Priority,
     ReasonCode,
     Rejected,
-    RiskLevel,
     Submission,
 )
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
 from labharness.work.admission.intent import IntentReading, read
-from labharness.work.admission.risk import (
-    RiskAssessment,
-    RiskContext,
-    assess,
-    points_of,
-    way_down,
-)
 from labharness.work.admission.satisfiable import contradiction
 from labharness.work.admission.schemas import caller_schema_fault, input_fault, unheard
 
@@ -46,9 +38,6 @@ HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "expected_output": ("format", "required_fields", "schema"),
 }
 """The keys of a submission, by the names of HCP's message; `context` alone may hold anything."""
-
-APPROVAL_FROM: Final[RiskLevel] = "R3"
-"""From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
 
 RANGE_CHARACTERS_MAX: Final = 64
 """Length of a version range that is read."""
@@ -75,15 +64,6 @@ class Screened:
     priority: Priority
     ignored: tuple[str, ...] = ()
     reading: IntentReading | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A submission that may run, once a person has agreed where `needs_approval` says so."""
-
-    screened: Screened
-    risk: RiskAssessment
-    needs_approval: bool
 
 
 class _Reject(Exception):
@@ -135,26 +115,6 @@ def screen(
         )
     except _Reject as reject:
         return reject.rejected
-
-
-def weigh(screened: Screened, context: RiskContext) -> Admitted | Rejected:
-    """Weigh the risk of a screened submission against the capability's ceiling and its caller."""
-    declaration, caller = screened.declaration, screened.caller
-    risk = assess(declaration, screened.submission.inputs, context)
-    if risk.refusal is not None:
-        return risk.refusal
-    if risk.points > points_of(caller.risk_max):
-        allowed = "R1" if caller.risk_max == "R1" else f"R1-{caller.risk_max}"
-        down = way_down(risk, points_of(caller.risk_max))
-        return Rejected(
-            "risk_too_high",
-            Text("risk.caller", level=risk.level, allowed=allowed, reasons=tuple(risk.reasons)),
-            risk.level,
-            down or Text("risk.no_way_down", level=risk.level),
-        )
-    harmful = context.physical and context.hazardous
-    needs = declaration.safety.requires_human_approval or harmful
-    return Admitted(screened, risk, needs and risk.points >= points_of(APPROVAL_FROM))
 
 
 def _authenticated(

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected, RiskLevel
+from labharness.work.admission.audit import Screened
 from labharness.work.admission.declaration import Declaration, Safety
 
 HOT: Final[Mapping[str, float]] = {"celsius": 800.0, "kelvin": 1073.15}
@@ -36,6 +37,9 @@ COMM_LOSS_S_MAX: Final = 5.0
 a heater (klippy, MAX_HEAT_TIME)."""
 
 UNKNOWN: Final = "unknown"
+
+APPROVAL_FROM: Final[RiskLevel] = "R3"
+"""From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
 
 
 def common_name(gas: str) -> str:
@@ -136,6 +140,15 @@ class RiskAssessment:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A submission that may run, once a person has agreed where `needs_approval` says so."""
+
+    screened: Screened
+    risk: RiskAssessment
+    needs_approval: bool
+
+
 def points_of(level: str) -> int:
     """Return a level as a number, R1 as 1."""
     return RISK_LEVELS.index(level) + 1
@@ -156,6 +169,26 @@ def assess(
     points = _total(applied)
     assessment = RiskAssessment(RISK_LEVELS[min(points, 5) - 1], points, applied, None)
     return replace(assessment, refusal=_refusal(declaration, context, assessment))
+
+
+def weigh(screened: Screened, context: RiskContext) -> Admitted | Rejected:
+    """Weigh the risk of a screened submission against the capability's ceiling and its caller."""
+    declaration, caller = screened.declaration, screened.caller
+    risk = assess(declaration, screened.submission.inputs, context)
+    if risk.refusal is not None:
+        return risk.refusal
+    if risk.points > points_of(caller.risk_max):
+        allowed = "R1" if caller.risk_max == "R1" else f"R1-{caller.risk_max}"
+        down = way_down(risk, points_of(caller.risk_max))
+        return Rejected(
+            "risk_too_high",
+            Text("risk.caller", level=risk.level, allowed=allowed, reasons=tuple(risk.reasons)),
+            risk.level,
+            down or Text("risk.no_way_down", level=risk.level),
+        )
+    harmful = context.physical and context.hazardous
+    needs = declaration.safety.requires_human_approval or harmful
+    return Admitted(screened, risk, needs and risk.points >= points_of(APPROVAL_FROM))
 
 
 def way_down(assessment: RiskAssessment, points_max: int) -> str | None:

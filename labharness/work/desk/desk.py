@@ -25,7 +25,7 @@ from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.confidential import is_confidential
-from labharness.work.capability import Surroundings, actions_of, needs_no_line
+from labharness.work.capability import Surroundings, needs_no_line
 from labharness.work.desk.admitting import Admitting, Weighed, accept, as_accepted, must_begin
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing
@@ -119,21 +119,18 @@ class Desk:
         if is_confidential(payload):
             self.session.confide(encrypted=self.session.journal.key is not None)
         try:
-            message = await self._ended(payload)
+            try:
+                message = await self._taken(payload)
+            except Exception as why:
+                if isinstance(why, JournalFailed) and self.session.state == "PENDING":
+                    raise  # nothing was sent, and no message can be kept
+                message = await self._broken(why)
             answered(message)
             if self.watches:
                 self.cooled = await self._cooling.watch()
             return message
         finally:
             await self.line.close()
-
-    async def _ended(self, payload: TaskSubmit) -> HcpMessage:
-        try:
-            return await self._taken(payload)
-        except Exception as why:
-            if isinstance(why, JournalFailed) and self.session.state == "PENDING":
-                raise  # nothing was sent, and no message can be kept
-            return await self._broken(why)
 
     async def _taken(self, payload: TaskSubmit) -> HcpMessage:
         """Take a task in, and carry it out, reject it or abort it."""
@@ -212,7 +209,7 @@ class Desk:
 
     async def _unfit(self, payload: TaskSubmit, weighed: Weighed) -> Rejected | None:
         """Open the line, and return why the task cannot begin as it is, or go on from there."""
-        if payload.resume_from is not None and actions_of(weighed.capability) is not None:
+        if payload.resume_from is not None and weighed.actions is not None:
             return Rejected("invalid_input", Text("resume.set"), suggestion=Text("resume.whole"))
         if payload.resume_from is not None:
             looked = await asyncio.to_thread(
@@ -257,7 +254,7 @@ class Desk:
         operations = LineOperations(
             self.line, self.operator, self.session, self._reporter, unweighed
         )
-        told, made, actions = self._reporter.stepped, self._checkpoints.make, actions_of(capability)
+        told, made, actions = self._reporter.stepped, self._checkpoints.make, weighed.actions
         self._executor = executor = (
             Executor(instructions, operations, verbs, told, made, done)
             if actions is None
@@ -344,15 +341,16 @@ class Desk:
         self.session.become("REJECTED", rejected.reason_code)
         return self._closing.rejected(rejected)
 
-    async def _aborted(self) -> HcpMessage:
-        reason = self._abort_reason
+    async def _aborted(self, *failures: str) -> HcpMessage:
+        """End an aborted session with the line safe; failures on the way are told with it."""
+        reason, unsafe = self._abort_reason, self._making_safe.unverified
         if self.session.state == "PENDING":
             return self._rejected(Rejected("aborted", reason))
-        self.session.become("ABORTING", reason)
-        await self._leave_safe(asyncio.CancelledError(reason))
+        if self.session.state != "ABORTING":
+            self.session.become("ABORTING", reason)
+            await self._leave_safe(asyncio.CancelledError(reason))
         self.session.become("ABORTED", reason)
-        unsafe = self._making_safe.unverified()
-        return self._closing.aborted(reason, unsafe, self._records())
+        return self._closing.aborted(reason, [*unsafe(), *failures], self._records())
 
     async def _broken(self, failure: BaseException) -> HcpMessage:
         """End a session because of a failure in this program, with the line made safe."""
@@ -363,9 +361,7 @@ class Desk:
             return self._rejected(Rejected("resource_unavailable", internal))
         await self._close_safe(failure)
         if self.session.state == "ABORTING":
-            self.session.become("ABORTED", self._abort_reason)
-            unsafe = [*self._making_safe.unverified(), internal]
-            return self._closing.aborted(self._abort_reason, unsafe, self._records())
+            return await self._aborted(internal)
         if self.session.state == "PAUSED":
             self.session.become("RUNNING", Text("hold.failed"))
         summary = self._closing.summary(self._records(), 0.0)

@@ -7,7 +7,7 @@ import pytest
 
 from audited import SUBMISSION, judged
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.admission.audit import Admitted
+from labharness.work.admission.risk import Admitted
 from labharness.work.admission.schemas import unheard
 from labharness.work.capability.cvd import CAPABILITY
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from audited import ARGON, CALLER, CVD, SUBMISSION, TEXT, judged
 from labharness.protocols.hcp.terms import REASON_CODES, Rejected
-from labharness.work.admission.audit import CALLERS_SHOWN_MAX, Admitted, Screened, screen
+from labharness.work.admission.audit import CALLERS_SHOWN_MAX, Screened, screen
 from labharness.work.admission.callers import BadCallers, read_callers
 from labharness.work.admission.declaration import DeclaredConstraints, Safety
+from labharness.work.admission.risk import Admitted
 from labharness.work.admission.schemas import caller_schema_fault, output_fault
 
 
