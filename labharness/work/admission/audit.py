@@ -23,8 +23,12 @@ from labharness.protocols.hcp.terms import (
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
 from labharness.work.admission.intent import IntentReading, read
-from labharness.work.admission.satisfiable import contradiction
-from labharness.work.admission.schemas import caller_schema_fault, input_fault, unheard
+from labharness.work.admission.schemas import (
+    caller_schema_fault,
+    contradiction,
+    input_fault,
+    unheard,
+)
 
 if TYPE_CHECKING:
     from semantic_version import Version
