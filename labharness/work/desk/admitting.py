@@ -17,10 +17,8 @@ from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import owner_of
 from labharness.core.vocabulary.durations import format_duration
-from labharness.core.vocabulary.texts import Text, several
-from labharness.line import Line, NotArmed
-from labharness.line.effects import idle_steps
-from labharness.line.hindrances import begins
+from labharness.core.vocabulary.texts import Text
+from labharness.line import Line
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, submission_of
 from labharness.protocols.hcp.messages import TaskAccepted, TaskSubmit
@@ -102,30 +100,6 @@ class Weighed(PlannedTask):
     needs_approval: bool
 
 
-def must_begin(line: Line, weighed: Weighed, table: str) -> None:
-    """Refuse a plan that cannot begin from what stands in the instruments of an opened line.
-
-    Args:
-        line: The line; arming will bring it to its safe table and ``prepare``.
-        weighed: The plan.
-        table: Its safe table.
-
-    Raises:
-        NotArmed: Names each hindrance, and each step that would do nothing.
-    """
-
-    def rests(channel: str) -> float:
-        rows = (rule.row for rule in line.memory.guarding.get(channel, ()))
-        return min((row.above for row in rows if row.on_loss), default=0.0)
-
-    if not line.instruments:
-        return
-    first = begins(line.memory, line.instruments, table)
-    idle = idle_steps(weighed.stated, first, line.instruments, line.latest, rests)
-    if found := (*line.hindrances(table), *idle):
-        raise NotArmed(several(*found))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitting:
     """Decides whether a submission may run.
@@ -196,9 +170,9 @@ class Admitting:
         allowed_s = screened.max_duration_s
         if prediction is None and self.facts.predict is not None:
             allowed_s = screened.declaration.max_duration_s
-        too_long = _too_long(screened, planned.duration_s, allowed_s)
-        if (refused := too_long or self._beyond_limits(task.stated)) is not None:
-            return refused
+        beyond = self._beyond_limits(task.stated)
+        if (found := _too_long(screened, planned.duration_s, allowed_s) or beyond) is not None:
+            return found
         shown = energised(task.commands, self.facts.sources, prediction)
         stays = stays_energised(task.commands, self.facts.on_comm_loss, self.envelope.interlocks)
         said = tuple(map(common_name, planned.process_gases))

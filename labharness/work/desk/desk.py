@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, failure_of
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import Artifacts
 from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.line.effects import idle_steps
+from labharness.line.hindrances import begins
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
@@ -26,7 +29,7 @@ from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.confidential import is_confidential
 from labharness.work.capability import Surroundings, needs_no_line
-from labharness.work.desk.admitting import Admitting, Weighed, accept, as_accepted, must_begin
+from labharness.work.desk.admitting import Admitting, Weighed, accept, as_accepted
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.energised import scope
@@ -44,6 +47,30 @@ from labharness.work.plan.set_runner import SetRunner
 LOG = logging.getLogger(__name__)
 
 HOLD_ANSWER_S = 2.0  # a request for a hold is answered after this time, held or not yet
+
+
+def must_begin(line: Line, commands: Sequence[tuple[str, Command]], table: str) -> None:
+    """Refuse a plan that cannot begin from what stands in the instruments of an opened line.
+
+    Args:
+        line: The line; arming will bring it to its safe table and ``prepare``.
+        commands: Those of the plan, each with its step.
+        table: Its safe table.
+
+    Raises:
+        NotArmed: Names each hindrance, and each step that would do nothing.
+    """
+
+    def rests(channel: str) -> float:
+        rows = (rule.row for rule in line.memory.guarding.get(channel, ()))
+        return min((row.above for row in rows if row.on_loss), default=0.0)
+
+    if not line.instruments:
+        return
+    first = begins(line.memory, line.instruments, table)
+    idle = idle_steps(commands, first, line.instruments, line.latest, rests)
+    if found := (*line.hindrances(table), *idle):
+        raise NotArmed(several(*found))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -116,8 +143,6 @@ class Desk:
         self._running = asyncio.current_task()
         self.line.events.on_warning = self._reporter.warned
         self.session.metadata["source_message_id"] = submit.message_id
-        if is_confidential(payload):
-            self.session.confide(encrypted=self.session.journal.key is not None)
         try:
             try:
                 message = await self._taken(payload)
@@ -134,12 +159,11 @@ class Desk:
 
     async def _taken(self, payload: TaskSubmit) -> HcpMessage:
         """Take a task in, and carry it out, reject it or abort it."""
-        self._begin(payload)
         try:
             weighed = await self._admit(payload)
-            if isinstance(weighed, Rejected):
-                return self._rejected(weighed)
-            return await self._carry_out(weighed)
+            if isinstance(weighed, Weighed):
+                return await self._carry_out(weighed)
+            return self._rejected(weighed)
         except asyncio.CancelledError:
             if self._abort_reason:
                 return await self._aborted()
@@ -150,6 +174,8 @@ class Desk:
 
     def _begin(self, payload: TaskSubmit) -> None:
         """Begin the session: record its task, and tell of it."""
+        if is_confidential(payload):
+            self.session.confide(encrypted=self.session.journal.key is not None)
         created = {"state": "PENDING", "risk_level": None, "session_token": None}
         self.session.event("session_created", created)
         if self.told is not None:
@@ -167,6 +193,7 @@ class Desk:
 
     async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Weigh, read the line, fly the plan, and find its approval; no channel is set."""
+        self._begin(payload)
         admitting = Admitting(
             facts=self.facts, envelope=self.line.envelope, utc=self._clock.utc, line=self.line
         )
@@ -209,9 +236,10 @@ class Desk:
 
     async def _unfit(self, payload: TaskSubmit, weighed: Weighed) -> Rejected | None:
         """Open the line, and return why the task cannot begin as it is, or go on from there."""
-        if payload.resume_from is not None and weighed.actions is not None:
-            return Rejected("invalid_input", Text("resume.set"), suggestion=Text("resume.whole"))
         if payload.resume_from is not None:
+            if weighed.actions is not None:
+                way_out = Text("resume.whole")
+                return Rejected("invalid_input", Text("resume.set"), suggestion=way_out)
             looked = await asyncio.to_thread(
                 look_up, payload, self.earlier, weighed.planned.instructions, self.facts
             )
@@ -221,7 +249,7 @@ class Desk:
             self.session.record("resumed", looked.to_json())
         try:
             await self.line.open()
-            must_begin(self.line, weighed, self.facts.safe_procedure)
+            must_begin(self.line, weighed.stated, self.facts.safe_procedure)
             if self._resumption is not None:
                 self._resumption.compare(readings_of(self.line))
         except (LinkLost, NoReply, NotArmed) as why:

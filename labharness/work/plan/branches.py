@@ -22,8 +22,8 @@ def ways_of(plan: InstructionSet) -> Iterator[InstructionSet]:
     Those of two instructions are at the same end, and at opposite ones: heat at its highest beside
     gas at its lowest is a way too.
     """
-    decisions = sorted({each for step in plan.instructions for each in step.comparisons()})
     open_ = [each.instruction_id for each in plan.instructions if each.has_range()]
+    decisions = sorted({each for step in plan.instructions for each in step.comparisons()})
     for truths in itertools.product((True, False), repeat=len(decisions)):
         known = dict(zip(decisions, truths, strict=True))
         for ends in itertools.product(("max", "min"), repeat=len(open_)):

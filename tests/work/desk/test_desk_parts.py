@@ -402,6 +402,7 @@ def test_a_task_that_goes_on_opens_its_line_only_with_a_checkpoint_that_holds(
         planned=SimpleNamespace(instructions=None),
         risk=SimpleNamespace(level="R3"),
         actions=None,
+        stated=(),
     )
     payload: Any = SimpleNamespace(resume_from="c")
     said: Any = asyncio.run(Desk._unfit(desk, payload, weighed))
