@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
-from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import (
     CONFIDENTIAL,
@@ -23,12 +22,7 @@ from labharness.protocols.hcp.terms import (
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
 from labharness.work.admission.intent import IntentReading, read
-from labharness.work.admission.schemas import (
-    caller_schema_fault,
-    contradiction,
-    input_fault,
-    unheard,
-)
+from labharness.work.admission.schemas import asked_fault, input_fault, name_fault
 
 if TYPE_CHECKING:
     from semantic_version import Version
@@ -104,8 +98,11 @@ def screen(
             submission, ignored = known_part(submission, declaration.input_schema)
         data_class = _data_class(submission, known, declaration, encrypts)
         _inputs(submission, declaration)
-        _heeded(submission)
-        _expected_output(submission, declaration, formats)
+        fault = name_fault(submission.unknown, HEEDED) or asked_fault(
+            submission, declaration, formats
+        )
+        if fault is not None:
+            raise _Reject(*fault)
         return Screened(
             submission=submission,
             caller=known,
@@ -187,51 +184,6 @@ def _inputs(submission: Submission, declaration: Declaration) -> None:
     fault = input_fault(declaration.input_schema, submission.inputs)
     if fault is not None:
         raise _Reject(Text("pair", what=fault.where, why=fault.reason), fault.remedy)
-
-
-def _heeded(submission: Submission) -> None:
-    """Refuse keys that would be dropped in silence: a caller may count on them."""
-    for where, names in submission.unknown.items():
-        known = HEEDED[where]
-        if names:
-            hint, listed = did_you_mean(names[0], known), ", ".join(known)
-            why = Text("name.unknown", where=where, name=names[0][:80], hint=hint, known=listed)
-            dropped = ", ".join(name[:80] for name in names)
-            raise _Reject(why, Text("name.leave_out", where=where, names=dropped))
-
-
-def _expected_output(
-    submission: Submission, declaration: Declaration, formats: Collection[str]
-) -> None:
-    wanted = submission.output_format
-    if wanted is not None and wanted not in formats:
-        listed = ", ".join(sorted(formats)) or "none"
-        why = Text("format.unknown", format=wanted[:80], listed=listed)
-        raise _Reject(why, Text("format.choose", listed=listed))
-    schema = submission.output_schema
-    if schema is not None:
-        reason = caller_schema_fault(schema)
-        if reason is not None:
-            raise _Reject(Text("schema.unused", why=reason), Text("schema.plain"))
-        dropped = unheard(schema, declaration.output_schema)
-        if dropped:
-            raise _Reject(dropped, Text("name.as_called"))
-    required = {*submission.required_fields, *(schema or {}).get("required", ())}
-    missing = sorted(required - declaration.produces())
-    if missing:
-        known = sorted(declaration.produces())
-        name, lacks, produced = declaration.name, ", ".join(missing), ", ".join(known)
-        hint = did_you_mean(missing[0], known)
-        why = Text("output.missing", capability=name, missing=lacks, hint=hint, produced=produced)
-        raise _Reject(why, Text("output.require", produced=produced))
-    # a closed schema may leave no room for a field that is required beside it
-    whole = None if schema is None else {**schema, "required": sorted(required)}
-    never = None if whole is None else contradiction(whole, declaration.output_schema)
-    if never is not None:
-        raise _Reject(
-            Text("schema.never", capability=declaration.name, why=never),
-            Text("schema.ask", capability=declaration.name, version=declaration.version),
-        )
 
 
 def _reading(submission: Submission, declaration: Declaration) -> IntentReading | None:

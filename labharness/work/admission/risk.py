@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from labharness.core.vocabulary.comm_loss import safe_within_s
+from labharness.core.vocabulary.comm_loss import COMM_LOSS_S_MAX
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected, RiskLevel
 from labharness.work.admission.audit import Screened
@@ -32,12 +32,6 @@ _GASES: Final = (
 GAS_HAZARDS: Final = {name: hazard for *names, hazard in _GASES for name in names}
 _COMMON: Final = {symbol: name for name, symbol, _ in _GASES}
 
-COMM_LOSS_S_MAX: Final = 5.0
-"""Time (s) in which an instrument must become safe by itself to run unattended: Klipper's bound for
-a heater (klippy, MAX_HEAT_TIME)."""
-
-UNKNOWN: Final = "unknown"
-
 APPROVAL_FROM: Final[RiskLevel] = "R3"
 """From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
 
@@ -52,12 +46,6 @@ def categories_of_gas(gas: str) -> tuple[str, ...]:
     hazard = GAS_HAZARDS.get(gas.strip().lower(), "flammable and toxic")
     categories = {"flammable": "flammable_gas", "toxic": "toxic_gas"}
     return tuple(category for word, category in categories.items() if word in hazard)
-
-
-def safe_in_time(on_comm_loss: str) -> bool:
-    """Return whether ``safe(<s>)``, ``hold`` or ``unknown`` will do unattended."""
-    within_s = safe_within_s(on_comm_loss)
-    return within_s is not None and within_s <= COMM_LOSS_S_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +105,14 @@ class RiskAssessment:
     """A level with every rule behind it.
 
     `points` is the level as a number and may exceed 5: then no level covers the request, and it is
-    refused rather than called R5.
+    refused rather than called R5. `needs_approval`: a person, or a standing approval, has to agree.
     """
 
     level: RiskLevel
     points: int
     applied: tuple[tuple[RiskRule, RiskFinding], ...]
     refusal: Rejected | None
+    needs_approval: bool = False
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -138,15 +127,6 @@ class RiskAssessment:
             rule.name: Text(codes[rule.effect], points=rule.points, why=finding.reason)
             for rule, finding in self.applied
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A submission that may run, once a person has agreed where `needs_approval` says so."""
-
-    screened: Screened
-    risk: RiskAssessment
-    needs_approval: bool
 
 
 def points_of(level: str) -> int:
@@ -171,7 +151,7 @@ def assess(
     return replace(assessment, refusal=_refusal(declaration, context, assessment))
 
 
-def weigh(screened: Screened, context: RiskContext) -> Admitted | Rejected:
+def weigh(screened: Screened, context: RiskContext) -> RiskAssessment | Rejected:
     """Weigh the risk of a screened submission against the capability's ceiling and its caller."""
     declaration, caller = screened.declaration, screened.caller
     risk = assess(declaration, screened.submission.inputs, context)
@@ -188,7 +168,7 @@ def weigh(screened: Screened, context: RiskContext) -> Admitted | Rejected:
         )
     harmful = context.physical and context.hazardous
     needs = declaration.safety.requires_human_approval or harmful
-    return Admitted(screened, risk, needs and risk.points >= points_of(APPROVAL_FROM))
+    return replace(risk, needs_approval=needs and risk.points >= points_of(APPROVAL_FROM))
 
 
 def way_down(assessment: RiskAssessment, points_max: int) -> str | None:

@@ -10,7 +10,7 @@ take the answer for what was asked.
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache, wraps
@@ -19,7 +19,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
+from labharness.protocols.hcp.terms import Submission
 from labharness.protocols.json_numbers import PLACE_CHARACTERS, value_fault
+from labharness.work.admission.declaration import Declaration
 
 SCHEMA_DEPTH_MAX: Final = 24
 """Nesting of a schema that a caller sends; the meta-schema costs many frames a level."""
@@ -143,6 +145,59 @@ def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> Schem
     The schema must have passed `caller_schema_fault`.
     """
     return _validation_fault(schema, outputs, "outputs")
+
+
+def name_fault(
+    unknown: Mapping[str, Sequence[str]], known: Mapping[str, Sequence[str]]
+) -> tuple[str, Text] | None:
+    """Return why a name would be dropped in silence, and a remedy: a caller may count on it.
+
+    Args:
+        unknown: The names that nobody reads, by the object they were found in.
+        known: The names that are read there.
+    """
+    for where, names in unknown.items():
+        if names:
+            hint, listed = did_you_mean(names[0], known[where]), ", ".join(known[where])
+            why = Text("name.unknown", where=where, name=names[0][:80], hint=hint, known=listed)
+            dropped = ", ".join(name[:80] for name in names)
+            return why, Text("name.leave_out", where=where, names=dropped)
+    return None
+
+
+def asked_fault(
+    submission: Submission, declaration: Declaration, formats: Collection[str]
+) -> tuple[str, Text] | None:
+    """Return why the outputs that a submission asks for cannot be had, and a remedy."""
+    wanted = submission.output_format
+    if wanted is not None and wanted not in formats:
+        listed = ", ".join(sorted(formats)) or "none"
+        why = Text("format.unknown", format=wanted[:80], listed=listed)
+        return why, Text("format.choose", listed=listed)
+    schema = submission.output_schema
+    if schema is not None:
+        if (reason := caller_schema_fault(schema)) is not None:
+            return Text("schema.unused", why=reason), Text("schema.plain")
+        if dropped := unheard(schema, declaration.output_schema):
+            return dropped, Text("name.as_called")
+    required = {*submission.required_fields, *(schema or {}).get("required", ())}
+    missing = sorted(required - declaration.produces())
+    if missing:
+        known = sorted(declaration.produces())
+        name, lacks, produced = declaration.name, ", ".join(missing), ", ".join(known)
+        hint = did_you_mean(missing[0], known)
+        why = Text("output.missing", capability=name, missing=lacks, hint=hint, produced=produced)
+        return why, Text("output.require", produced=produced)
+    if schema is None:
+        return None
+    # a closed schema may leave no room for a field that is required beside it
+    whole = {**schema, "required": sorted(required)}
+    never = contradiction(whole, declaration.output_schema)
+    if never is None:
+        return None
+    name, version = declaration.name, declaration.version
+    why = Text("schema.never", capability=name, why=never)
+    return why, Text("schema.ask", capability=name, version=version)
 
 
 def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:

@@ -92,12 +92,10 @@ class Weighed(PlannedTask):
 
     Attributes:
         hazards: Hazard categories, declared and derived.
-        needs_approval: A person, or a standing approval, has to agree.
     """
 
     risk: RiskAssessment
     hazards: tuple[str, ...]
-    needs_approval: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +185,9 @@ class Admitting:
         by_gas = [name for gas in planned.process_gases for name in categories_of_gas(gas)]
         hazards = tuple(dict.fromkeys((*declared, *shown.categories, *by_gas)))
         task = replace(task, planned=planned, undeclared=undeclared)
-        admitted = weigh(screened, self._risk_context(task, hazards, stays, now))
-        if isinstance(admitted, Rejected):
-            return admitted
+        risk = weigh(screened, self._risk_context(task, hazards, stays, now))
+        if isinstance(risk, Rejected):
+            return risk
         refused = refused_by_policy(
             screened.caller,
             now_utc=now,
@@ -197,16 +195,9 @@ class Admitting:
             instruments={owner_of(command.channel) for command in task.commands},
         )
         if refused is not None:
-            return replace(refused, assessed_risk_level=admitted.risk.level)
-        return self._unusable(admitted.risk) or Weighed(
-            screened,
-            planned,
-            task.capability,
-            task.stated,
-            undeclared,
-            risk=admitted.risk,
-            hazards=hazards,
-            needs_approval=admitted.needs_approval,
+            return replace(refused, assessed_risk_level=risk.level)
+        return self._unusable(risk) or Weighed(
+            screened, planned, task.capability, task.stated, undeclared, risk=risk, hazards=hazards
         )
 
     async def predict(
@@ -318,7 +309,7 @@ class Admitting:
     ) -> approvals.Approved | approvals.NotApproved | None:
         """Find the standing approval that covers a plan; ``None`` where it needs none."""
         planned = weighed.planned
-        if not weighed.needs_approval:
+        if not weighed.risk.needs_approval:
             return None
         facts = self.facts
         asked = approvals.RequestFacts(
@@ -411,11 +402,9 @@ class Admitting:
         if isinstance(weighed, Rejected):
             return False
         flown = await self.predict(weighed, {})
-        return not isinstance(flown, Rejected) and self.covered(flown[0], payload.caller_id)
-
-    def covered(self, weighed: Weighed, requester: str) -> bool:
-        """Return whether a plan needs no further agreement."""
-        return not isinstance(self.approve(weighed, requester), approvals.NotApproved)
+        if isinstance(flown, Rejected):
+            return False
+        return not isinstance(self.approve(flown[0], payload.caller_id), approvals.NotApproved)
 
 
 def _too_long(screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:
@@ -552,7 +541,8 @@ def received_without_line(
     weighed = admitting.weigh(payload)
     if isinstance(weighed, Rejected):
         return weighed
-    if payload.resume_from is not None or not admitting.covered(weighed, payload.caller_id):
+    approved = admitting.approve(weighed, payload.caller_id)
+    if payload.resume_from is not None or isinstance(approved, approvals.NotApproved):
         return None
     token = new_token(chance.entropy)
     return acceptance(

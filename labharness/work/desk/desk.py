@@ -326,10 +326,9 @@ class Desk:
                 self.line.start()
                 self._executing = True
                 await executor.run()
-        except JournalFailed as why:  # in the record of a step; the line sees its own records fail
-            self.line.monitor.lose_journal(str(why))
-            return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and the failure is reported
+            if isinstance(why, JournalFailed):  # of a step; the line sees its own records fail
+                self.line.monitor.lose_journal(str(why))
             return why
         finally:
             self._executing = False

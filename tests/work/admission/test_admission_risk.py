@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labharness.core.vocabulary.comm_loss import safe_in_time
 from labharness.protocols.hcp.terms import Rejected, RiskLevel
 from labharness.work.admission.declaration import (
     Declaration,
@@ -19,7 +20,6 @@ from labharness.work.admission.risk import (
     categories_of_gas,
     common_name,
     points_of,
-    safe_in_time,
     way_down,
 )
 
