@@ -10,9 +10,9 @@ import pytest
 
 from commands import say, spawn_on_full_disk
 from labharness.core.clock import wall_clock_utc
-from labharness.core.vocabulary.comm_loss import safe_in_time
 from labharness.lab import BadLabFile, Lab, read_lab
 from labharness.lab.config.hazards import Proof, read_hazards, record_proof
+from labharness.work.admission.risk import safe_in_time
 from left_alone import HAZARDS, hazards, is_refused, on_their_own, unattended
 from rig import SOON, Run, accepted
 

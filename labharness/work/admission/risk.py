@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Literal
 
-from labharness.core.vocabulary.comm_loss import COMM_LOSS_S_MAX
+from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected, RiskLevel
 from labharness.work.admission.audit import Screened
@@ -32,6 +32,12 @@ _GASES: Final = (
 GAS_HAZARDS: Final = {name: hazard for *names, hazard in _GASES for name in names}
 _COMMON: Final = {symbol: name for name, symbol, _ in _GASES}
 
+COMM_LOSS_S_MAX: Final = 5.0
+"""Time (s) in which an instrument must become safe by itself to run unattended: Klipper's bound for
+a heater (klippy, MAX_HEAT_TIME)."""
+
+UNKNOWN: Final = "unknown"
+
 APPROVAL_FROM: Final[RiskLevel] = "R3"
 """From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
 
@@ -46,6 +52,12 @@ def categories_of_gas(gas: str) -> tuple[str, ...]:
     hazard = GAS_HAZARDS.get(gas.strip().lower(), "flammable and toxic")
     categories = {"flammable": "flammable_gas", "toxic": "toxic_gas"}
     return tuple(category for word, category in categories.items() if word in hazard)
+
+
+def safe_in_time(on_comm_loss: str) -> bool:
+    """Return whether ``safe(<s>)``, ``hold`` or ``unknown`` will do unattended."""
+    within_s = safe_within_s(on_comm_loss)
+    return within_s is not None and within_s <= COMM_LOSS_S_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,10 +150,10 @@ def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> Schem
 def name_fault(
     unknown: Mapping[str, Sequence[str]], known: Mapping[str, Sequence[str]]
 ) -> tuple[str, Text] | None:
-    """Return why a name would be dropped in silence, and a remedy: a caller may count on it.
+    """Return why unknown names are refused, and a remedy; a caller would count on them.
 
     Args:
-        unknown: The names that nobody reads, by the object they were found in.
+        unknown: The unknown names, by the object they were found in.
         known: The names that are read there.
     """
     for where, names in unknown.items():

@@ -192,7 +192,7 @@ class Desk:
     # ---- before anything physical
 
     async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
-        """Weigh, read the line, fly the plan, and find its approval; no channel is set."""
+        """Begin, weigh, read the line, fly the plan, find its approval; no channel is set."""
         self._begin(payload)
         admitting = Admitting(
             facts=self.facts, envelope=self.line.envelope, utc=self._clock.utc, line=self.line
@@ -370,14 +370,15 @@ class Desk:
 
     async def _aborted(self, *failures: str) -> HcpMessage:
         """End an aborted session with the line safe; failures on the way are told with it."""
-        reason, unsafe = self._abort_reason, self._making_safe.unverified
+        reason = self._abort_reason
         if self.session.state == "PENDING":
             return self._rejected(Rejected("aborted", reason))
         if self.session.state != "ABORTING":
             self.session.become("ABORTING", reason)
             await self._leave_safe(asyncio.CancelledError(reason))
         self.session.become("ABORTED", reason)
-        return self._closing.aborted(reason, [*unsafe(), *failures], self._records())
+        unsafe = [*self._making_safe.unverified(), *failures]
+        return self._closing.aborted(reason, unsafe, self._records())
 
     async def _broken(self, failure: BaseException) -> HcpMessage:
         """End a session because of a failure in this program, with the line made safe."""

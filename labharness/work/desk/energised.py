@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labharness.core.vocabulary import Command
-from labharness.core.vocabulary.comm_loss import UNKNOWN, comm_loss_text, safe_in_time
+from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Adds
 from labharness.safety.kernel import Interlock
-from labharness.work.admission.risk import categories_of_gas, common_name
+from labharness.work.admission.risk import UNKNOWN, categories_of_gas, common_name, safe_in_time
 from labharness.work.plan import Instruction, InstructionSet, Prediction, stated_commands
 
 FLOWED_CM3 = 1.0

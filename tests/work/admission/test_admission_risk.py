@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.core.vocabulary.comm_loss import safe_in_time
 from labharness.protocols.hcp.terms import Rejected, RiskLevel
 from labharness.work.admission.declaration import (
     Declaration,
@@ -20,6 +19,7 @@ from labharness.work.admission.risk import (
     categories_of_gas,
     common_name,
     points_of,
+    safe_in_time,
     way_down,
 )
 
