@@ -99,7 +99,7 @@ def plain(decided: Any) -> Any:
         return [
             [planned.duration_s, planned.process_gases, planned.temperature_c_max],
             planned.instructions.to_json(),
-            [weight.level, weight.points, weight.reasons, decided.needs_approval],
+            [weight.level, weight.points, weight.reasons, weight.needs_approval],
             [finding.remedy for _, finding in weight.applied],
             [[name, asdict(each)] for name, each in decided.stated],
             [decided.hazards, decided.undeclared],

@@ -1,12 +1,12 @@
 """A submission, and the verdict of the audit on variations of it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from labharness.protocols.hcp.terms import Rejected, Submission
-from labharness.work.admission.audit import Admitted, screen, weigh
+from labharness.work.admission.audit import Screened, screen
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
-from labharness.work.admission.risk import RiskContext
+from labharness.work.admission.risk import RiskAssessment, RiskContext, weigh
 
 CVD = Declaration(
     name="cvd-material-synthesis",
@@ -79,6 +79,14 @@ ARGON = RiskContext(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A submission that may run, and its risk."""
+
+    screened: Screened
+    risk: RiskAssessment
+
+
 def judged(
     submission: Submission = SUBMISSION,
     caller: Caller | None = CALLER,
@@ -87,4 +95,7 @@ def judged(
 ) -> Admitted | Rejected:
     formats = {"raman_spectrum_analysis"}
     screened = screen(submission, caller=caller, declarations=declarations, formats=formats)
-    return screened if isinstance(screened, Rejected) else weigh(screened, context)
+    if isinstance(screened, Rejected):
+        return screened
+    risk = weigh(screened, context)
+    return risk if isinstance(risk, Rejected) else Admitted(screened, risk)

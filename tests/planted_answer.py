@@ -30,7 +30,7 @@ BUGS = (
     ),
     PlantedBug(
         "error in the desk that ends without an answer",
-        "labharness.work.desk.desk:Desk._ended",
+        "labharness.work.desk.desk:Desk.run",
         "isinstance(why, JournalFailed) and self.session.state == 'PENDING'",
         "True",
         "test_what_breaks_before_the_task_is_accepted_rejects_it[plan]",

@@ -31,7 +31,7 @@ BUGS = (
     ),
     PlantedBug(
         "results of a confidential task by value",
-        "labharness.work.desk.desk:Desk.run",
+        "labharness.work.desk.desk:Desk._begin",
         "is_confidential(payload)",
         "False",
         "test_nothing_of_a_confidential_task_is_kept_in_clear[t3]",

@@ -166,7 +166,7 @@ BUGS = (
     ),
     PlantedBug(
         "instruction after a failure that counts as flown",
-        "labharness.work.plan.branches:_goes_on",
+        "labharness.work.plan.instructions:Instruction.outlives_a_failure",
         "parsed.may_follow_a_failure()",
         "False",
         "test_whatever_may_begin_after_a_failure_was_not_flown",

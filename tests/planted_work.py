@@ -210,9 +210,9 @@ BUGS = (
     ),
     PlantedBug(
         "first channel alone of an interlock taken for one that stays energised",
-        "labharness.work.desk.admitting:Admitting._stays_energised",
-        "command.channel in row.guards",
-        "command.channel in row.guards[:1]",
+        "labharness.work.desk.energised:stays_energised",
+        "channel in row.guards",
+        "channel in row.guards[:1]",
         "test_each_channel_of_each_interlock_counts_as_one_that_stays_energised",
     ),
     PlantedBug(

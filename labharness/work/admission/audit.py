@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
-from labharness.core.vocabulary.spelling import did_you_mean
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import (
     CONFIDENTIAL,
@@ -18,21 +17,12 @@ from labharness.protocols.hcp.terms import (
     Priority,
     ReasonCode,
     Rejected,
-    RiskLevel,
     Submission,
 )
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
 from labharness.work.admission.intent import IntentReading, read
-from labharness.work.admission.risk import (
-    RiskAssessment,
-    RiskContext,
-    assess,
-    points_of,
-    way_down,
-)
-from labharness.work.admission.satisfiable import contradiction
-from labharness.work.admission.schemas import caller_schema_fault, input_fault, unheard
+from labharness.work.admission.schemas import asked_fault, input_fault, name_fault
 
 if TYPE_CHECKING:
     from semantic_version import Version
@@ -46,9 +36,6 @@ HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "expected_output": ("format", "required_fields", "schema"),
 }
 """The keys of a submission, by the names of HCP's message; `context` alone may hold anything."""
-
-APPROVAL_FROM: Final[RiskLevel] = "R3"
-"""From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
 
 RANGE_CHARACTERS_MAX: Final = 64
 """Length of a version range that is read."""
@@ -75,15 +62,6 @@ class Screened:
     priority: Priority
     ignored: tuple[str, ...] = ()
     reading: IntentReading | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A submission that may run, once a person has agreed where `needs_approval` says so."""
-
-    screened: Screened
-    risk: RiskAssessment
-    needs_approval: bool
 
 
 class _Reject(Exception):
@@ -120,8 +98,11 @@ def screen(
             submission, ignored = known_part(submission, declaration.input_schema)
         data_class = _data_class(submission, known, declaration, encrypts)
         _inputs(submission, declaration)
-        _heeded(submission)
-        _expected_output(submission, declaration, formats)
+        fault = name_fault(submission.unknown, HEEDED) or asked_fault(
+            submission, declaration, formats
+        )
+        if fault is not None:
+            raise _Reject(*fault)
         return Screened(
             submission=submission,
             caller=known,
@@ -135,26 +116,6 @@ def screen(
         )
     except _Reject as reject:
         return reject.rejected
-
-
-def weigh(screened: Screened, context: RiskContext) -> Admitted | Rejected:
-    """Weigh the risk of a screened submission against the capability's ceiling and its caller."""
-    declaration, caller = screened.declaration, screened.caller
-    risk = assess(declaration, screened.submission.inputs, context)
-    if risk.refusal is not None:
-        return risk.refusal
-    if risk.points > points_of(caller.risk_max):
-        allowed = "R1" if caller.risk_max == "R1" else f"R1-{caller.risk_max}"
-        down = way_down(risk, points_of(caller.risk_max))
-        return Rejected(
-            "risk_too_high",
-            Text("risk.caller", level=risk.level, allowed=allowed, reasons=tuple(risk.reasons)),
-            risk.level,
-            down or Text("risk.no_way_down", level=risk.level),
-        )
-    harmful = context.physical and context.hazardous
-    needs = declaration.safety.requires_human_approval or harmful
-    return Admitted(screened, risk, needs and risk.points >= points_of(APPROVAL_FROM))
 
 
 def _authenticated(
@@ -223,51 +184,6 @@ def _inputs(submission: Submission, declaration: Declaration) -> None:
     fault = input_fault(declaration.input_schema, submission.inputs)
     if fault is not None:
         raise _Reject(Text("pair", what=fault.where, why=fault.reason), fault.remedy)
-
-
-def _heeded(submission: Submission) -> None:
-    """Refuse keys that would be dropped in silence: a caller may count on them."""
-    for where, names in submission.unknown.items():
-        known = HEEDED[where]
-        if names:
-            hint, listed = did_you_mean(names[0], known), ", ".join(known)
-            why = Text("name.unknown", where=where, name=names[0][:80], hint=hint, known=listed)
-            dropped = ", ".join(name[:80] for name in names)
-            raise _Reject(why, Text("name.leave_out", where=where, names=dropped))
-
-
-def _expected_output(
-    submission: Submission, declaration: Declaration, formats: Collection[str]
-) -> None:
-    wanted = submission.output_format
-    if wanted is not None and wanted not in formats:
-        listed = ", ".join(sorted(formats)) or "none"
-        why = Text("format.unknown", format=wanted[:80], listed=listed)
-        raise _Reject(why, Text("format.choose", listed=listed))
-    schema = submission.output_schema
-    if schema is not None:
-        reason = caller_schema_fault(schema)
-        if reason is not None:
-            raise _Reject(Text("schema.unused", why=reason), Text("schema.plain"))
-        dropped = unheard(schema, declaration.output_schema)
-        if dropped:
-            raise _Reject(dropped, Text("name.as_called"))
-    required = {*submission.required_fields, *(schema or {}).get("required", ())}
-    missing = sorted(required - declaration.produces())
-    if missing:
-        known = sorted(declaration.produces())
-        name, lacks, produced = declaration.name, ", ".join(missing), ", ".join(known)
-        hint = did_you_mean(missing[0], known)
-        why = Text("output.missing", capability=name, missing=lacks, hint=hint, produced=produced)
-        raise _Reject(why, Text("output.require", produced=produced))
-    # a closed schema may leave no room for a field that is required beside it
-    whole = None if schema is None else {**schema, "required": sorted(required)}
-    never = None if whole is None else contradiction(whole, declaration.output_schema)
-    if never is not None:
-        raise _Reject(
-            Text("schema.never", capability=declaration.name, why=never),
-            Text("schema.ask", capability=declaration.name, version=declaration.version),
-        )
 
 
 def _reading(submission: Submission, declaration: Declaration) -> IntentReading | None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from labharness.core.vocabulary.comm_loss import safe_within_s
 from labharness.core.vocabulary.texts import Text
 from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected, RiskLevel
+from labharness.work.admission.audit import Screened
 from labharness.work.admission.declaration import Declaration, Safety
 
 HOT: Final[Mapping[str, float]] = {"celsius": 800.0, "kelvin": 1073.15}
@@ -36,6 +37,9 @@ COMM_LOSS_S_MAX: Final = 5.0
 a heater (klippy, MAX_HEAT_TIME)."""
 
 UNKNOWN: Final = "unknown"
+
+APPROVAL_FROM: Final[RiskLevel] = "R3"
+"""From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
 
 
 def common_name(gas: str) -> str:
@@ -113,13 +117,14 @@ class RiskAssessment:
     """A level with every rule behind it.
 
     `points` is the level as a number and may exceed 5: then no level covers the request, and it is
-    refused rather than called R5.
+    refused rather than called R5. `needs_approval`: a person, or a standing approval, has to agree.
     """
 
     level: RiskLevel
     points: int
     applied: tuple[tuple[RiskRule, RiskFinding], ...]
     refusal: Rejected | None
+    needs_approval: bool = False
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -156,6 +161,26 @@ def assess(
     points = _total(applied)
     assessment = RiskAssessment(RISK_LEVELS[min(points, 5) - 1], points, applied, None)
     return replace(assessment, refusal=_refusal(declaration, context, assessment))
+
+
+def weigh(screened: Screened, context: RiskContext) -> RiskAssessment | Rejected:
+    """Weigh the risk of a screened submission against the capability's ceiling and its caller."""
+    declaration, caller = screened.declaration, screened.caller
+    risk = assess(declaration, screened.submission.inputs, context)
+    if risk.refusal is not None:
+        return risk.refusal
+    if risk.points > points_of(caller.risk_max):
+        allowed = "R1" if caller.risk_max == "R1" else f"R1-{caller.risk_max}"
+        down = way_down(risk, points_of(caller.risk_max))
+        return Rejected(
+            "risk_too_high",
+            Text("risk.caller", level=risk.level, allowed=allowed, reasons=tuple(risk.reasons)),
+            risk.level,
+            down or Text("risk.no_way_down", level=risk.level),
+        )
+    harmful = context.physical and context.hazardous
+    needs = declaration.safety.requires_human_approval or harmful
+    return replace(risk, needs_approval=needs and risk.points >= points_of(APPROVAL_FROM))
 
 
 def way_down(assessment: RiskAssessment, points_max: int) -> str | None:

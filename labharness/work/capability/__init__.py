@@ -16,7 +16,6 @@ from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.protocols.hcp.terms import DataClass
 from labharness.work.admission.declaration import Declaration
 from labharness.work.plan import InstructionSet, StepRecord, Verb
-from labharness.work.plan.actions import ActionSchema
 
 ReasonCode = Literal["invalid_input", "safety_violation", "resource_unavailable", "forbidden"]
 PROCESS_LOG = "process_log"
@@ -187,7 +186,7 @@ class Capability(Protocol):
     each with its present place in the table of the capability; and ``so_far``, which takes the
     records of a run that came to no end and each ``QueryResult`` of it, and returns
     ``PartialResults`` (without it the measured values are one artifact, as they are);
-    ``actions``, the form of each action, of one whose plans are sets (`actions_of`); and
+    ``actions``, the form of each action, of one whose plans are sets; and
     ``without_line``, its form for tasks that need no line, of the same name (`form_of`).
     """
 
@@ -246,15 +245,6 @@ def declared(beside: str) -> Declaration:
 def threshold_of(constraints: Mapping[str, Any]) -> float:
     """Return the least confidence that the caller of a task accepts."""
     return float(constraints.get("confidence_threshold") or 0.0)
-
-
-def actions_of(capability: Capability) -> Mapping[str, ActionSchema] | None:
-    """Return the actions of a capability whose plans are sets, with branches; ``None`` of others.
-
-    Its plans are carried out by a `SetRunner`.
-    """
-    found: Mapping[str, ActionSchema] | None = getattr(capability, "actions", None)
-    return found
 
 
 def form_of(capability: Capability, inputs: Mapping[str, Any]) -> Capability:

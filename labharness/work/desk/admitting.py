@@ -16,12 +16,9 @@ from typing import Any
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import owner_of
-from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.core.vocabulary.durations import format_duration
-from labharness.core.vocabulary.texts import Text, several
-from labharness.line import Line, NotArmed
-from labharness.line.effects import idle_steps
-from labharness.line.hindrances import begins
+from labharness.core.vocabulary.texts import Text
+from labharness.line import Line
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage, submission_of
 from labharness.protocols.hcp.messages import TaskAccepted, TaskSubmit
@@ -29,24 +26,30 @@ from labharness.protocols.hcp.terms import RISK_LEVELS, Rejected
 from labharness.safety.kernel import Envelope
 from labharness.work.admission import approval as approvals
 from labharness.work.admission.approval import ApprovalRequest
-from labharness.work.admission.audit import Screened, screen, weigh
+from labharness.work.admission.audit import Screened, screen
 from labharness.work.admission.callers import anybody, refused_by_policy
 from labharness.work.admission.risk import (
-    UNKNOWN,
     RiskAssessment,
     RiskContext,
     categories_of_gas,
     common_name,
-    safe_in_time,
+    weigh,
 )
 from labharness.work.admission.token import Scope, issue, new_token
 from labharness.work.capability import CannotDo, Capability, Planned, form_of
-from labharness.work.desk.energised import BadPlan, energised, least_duration_s, stated
+from labharness.work.desk.energised import (
+    BadPlan,
+    energised,
+    least_duration_s,
+    stated,
+    stays_energised,
+)
 from labharness.work.desk.facts import LabFacts
 from labharness.work.desk.making_safe import ABORT_S_MAX
 from labharness.work.desk.null_line import NO_CHANNEL
 from labharness.work.desk.session import Session
 from labharness.work.plan import Prediction
+from labharness.work.plan.actions import ActionSchema
 from labharness.work.plan.branches import unflown
 
 ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied", "approval_expired"})
@@ -76,6 +79,12 @@ class PlannedTask:
         """The commands that the plan states."""
         return tuple(command for _, command in self.stated)
 
+    @property
+    def actions(self) -> Mapping[str, ActionSchema] | None:
+        """The actions of a set with branches, which a `SetRunner` carries out; of others none."""
+        found: Mapping[str, ActionSchema] | None = getattr(self.capability, "actions", None)
+        return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed(PlannedTask):
@@ -83,36 +92,10 @@ class Weighed(PlannedTask):
 
     Attributes:
         hazards: Hazard categories, declared and derived.
-        needs_approval: A person, or a standing approval, has to agree.
     """
 
     risk: RiskAssessment
     hazards: tuple[str, ...]
-    needs_approval: bool
-
-
-def must_begin(line: Line, weighed: Weighed, table: str) -> None:
-    """Refuse a plan that cannot begin from what stands in the instruments of an opened line.
-
-    Args:
-        line: The line; arming will bring it to its safe table and ``prepare``.
-        weighed: The plan.
-        table: Its safe table.
-
-    Raises:
-        NotArmed: Names each hindrance, and each step that would do nothing.
-    """
-
-    def rests(channel: str) -> float:
-        rows = (rule.row for rule in line.memory.guarding.get(channel, ()))
-        return min((row.above for row in rows if row.on_loss), default=0.0)
-
-    if not line.instruments:
-        return
-    first = begins(line.memory, line.instruments, table)
-    idle = idle_steps(weighed.stated, first, line.instruments, line.latest, rests)
-    if found := (*line.hindrances(table), *idle):
-        raise NotArmed(several(*found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,13 +119,13 @@ class Admitting:
 
     def weigh(self, payload: TaskSubmit) -> Weighed | Rejected:
         """Check all that needs no instrument: caller, inputs, plan, its limits and its risk."""
-        facts, caller = self.facts, anybody(payload.caller_id, tuple(self.facts.capabilities))
-        if facts.callers is not None:
-            caller = facts.callers.get(payload.caller_id)
+        facts = self.facts
         offered = {name: form_of(each, payload.inputs) for name, each in facts.capabilities.items()}
         screened = screen(
             submission_of(payload),
-            caller=caller,
+            caller=anybody(payload.caller_id, tuple(offered))
+            if facts.callers is None
+            else facts.callers.get(payload.caller_id),
             declarations=[each.declaration for each in offered.values()],
             formats=[name for each in offered.values() for name in each.formats],
             callers=facts.callers or {},
@@ -171,19 +154,25 @@ class Admitting:
             return Rejected("resource_unavailable", Text("plan.wrong", why=str(why)))
         least_s = least_duration_s(planned.instructions.instructions)
         planned = replace(planned, duration_s=max(planned.duration_s, least_s))
-        longest_s = screened.max_duration_s
-        if facts.predict is not None:  # the pre-flight alone decides how long it takes
-            longest_s = screened.declaration.max_duration_s
-        return (
-            _too_long(screened, planned.duration_s, longest_s)
-            or self._beyond_limits(commands)
-            or self._weighed(PlannedTask(screened, planned, capability, commands), None)
-        )
+        return self._weighed(PlannedTask(screened, planned, capability, commands), None)
 
     def _weighed(self, task: PlannedTask, prediction: Prediction | None) -> Weighed | Rejected:
-        """Weigh a plan by its declaration or by its commands, whichever is more severe."""
-        planned, now = task.planned, self.utc()
+        """Hold a plan to its limits, and weigh it by its declaration or by its commands.
+
+        Whichever is more severe counts. Of a plan that will be flown the flight alone says whether
+        it takes longer than its caller allows.
+        """
+        now = self.utc()
+        planned = task.planned
+        screened = task.screened
+        allowed_s = screened.max_duration_s
+        if prediction is None and self.facts.predict is not None:
+            allowed_s = screened.declaration.max_duration_s
+        beyond = self._beyond_limits(task.stated)
+        if (found := _too_long(screened, planned.duration_s, allowed_s) or beyond) is not None:
+            return found
         shown = energised(task.commands, self.facts.sources, prediction)
+        stays = stays_energised(task.commands, self.facts.on_comm_loss, self.envelope.interlocks)
         said = tuple(map(common_name, planned.process_gases))
         undeclared = (*task.undeclared, *(gas for gas in shown.gases if gas not in said))
         both_c = (planned.temperature_c_max, shown.temperature_c_max)
@@ -196,26 +185,19 @@ class Admitting:
         by_gas = [name for gas in planned.process_gases for name in categories_of_gas(gas)]
         hazards = tuple(dict.fromkeys((*declared, *shown.categories, *by_gas)))
         task = replace(task, planned=planned, undeclared=undeclared)
-        admitted = weigh(task.screened, self._risk_context(task, hazards, now))
-        if isinstance(admitted, Rejected):
-            return admitted
+        risk = weigh(screened, self._risk_context(task, hazards, stays, now))
+        if isinstance(risk, Rejected):
+            return risk
         refused = refused_by_policy(
-            task.screened.caller,
+            screened.caller,
             now_utc=now,
             duration_s=planned.duration_s,
             instruments={owner_of(command.channel) for command in task.commands},
         )
         if refused is not None:
-            return replace(refused, assessed_risk_level=admitted.risk.level)
-        return self._unusable(admitted.risk) or Weighed(
-            task.screened,
-            planned,
-            task.capability,
-            task.stated,
-            undeclared,
-            risk=admitted.risk,
-            hazards=hazards,
-            needs_approval=admitted.needs_approval,
+            return replace(refused, assessed_risk_level=risk.level)
+        return self._unusable(risk) or Weighed(
+            screened, planned, task.capability, task.stated, undeclared, risk=risk, hazards=hazards
         )
 
     async def predict(
@@ -230,14 +212,10 @@ class Admitting:
             shown = unflown(weighed.planned.instructions, ())
             return self._unattended(weighed, shown) or (weighed, None)
         prediction = await self.facts.predict(weighed.planned.instructions, readings)
-        screened, violation = weighed.screened, prediction.violation
-        if violation is not None:
+        if (violation := prediction.violation) is not None:
             step, stage, why = violation.instruction_id, violation.stage, violation.detail
             text = Text("preflight.violation", step=step, stage=stage, why=why)
             return Rejected("safety_violation", text, weighed.risk.level)
-        too_long = _too_long(screened, prediction.duration_s, screened.max_duration_s)
-        if too_long is not None:
-            return too_long
         planned = replace(weighed.planned, duration_s=prediction.duration_s)
         again = self._weighed(replace(weighed, planned=planned), prediction)
         if isinstance(again, Rejected):
@@ -307,7 +285,7 @@ class Admitting:
         return None
 
     def _risk_context(
-        self, task: PlannedTask, hazards: Sequence[str], now: datetime
+        self, task: PlannedTask, hazards: Sequence[str], stays: tuple[str, ...], now: datetime
     ) -> RiskContext:
         facts, planned = self.facts, task.planned
         later = facts.attended.next_start(now, planned.duration_s)
@@ -323,33 +301,15 @@ class Admitting:
             attended_at="" if later is None else utc_text(later),
             shared_instrument=facts.shared,
             safeguards_missing=facts.safeguards_missing(hazards, now.date()),
-            stays_energised=self._stays_energised(task.commands),
+            stays_energised=stays,
         )
-
-    def _stays_energised(self, commands: Sequence[Command]) -> tuple[str, ...]:
-        """Return the energised channels that would stay so if every program on the line died.
-
-        A channel is energised by a value above an interlock whose loss under power runs a
-        procedure (heat, flammable gas, the laser).
-        """
-        found: dict[str, str] = {}
-        for command in commands:
-            does = self.facts.on_comm_loss.get(command.channel, UNKNOWN)
-            if not safe_in_time(does) and any(
-                row.on_loss and command.channel in row.guards and command.value > row.above
-                for row in self.envelope.interlocks
-            ):
-                found[command.channel] = Text(
-                    "pair", what=command.channel, why=comm_loss_text(does)
-                )
-        return tuple(found.values())
 
     def approve(
         self, weighed: Weighed, requester: str
     ) -> approvals.Approved | approvals.NotApproved | None:
         """Find the standing approval that covers a plan; ``None`` where it needs none."""
         planned = weighed.planned
-        if not weighed.needs_approval:
+        if not weighed.risk.needs_approval:
             return None
         facts = self.facts
         asked = approvals.RequestFacts(
@@ -442,11 +402,9 @@ class Admitting:
         if isinstance(weighed, Rejected):
             return False
         flown = await self.predict(weighed, {})
-        return not isinstance(flown, Rejected) and self.covered(flown[0], payload.caller_id)
-
-    def covered(self, weighed: Weighed, requester: str) -> bool:
-        """Return whether a plan needs no further agreement."""
-        return not isinstance(self.approve(weighed, requester), approvals.NotApproved)
+        if isinstance(flown, Rejected):
+            return False
+        return not isinstance(self.approve(flown[0], payload.caller_id), approvals.NotApproved)
 
 
 def _too_long(screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:
@@ -583,7 +541,8 @@ def received_without_line(
     weighed = admitting.weigh(payload)
     if isinstance(weighed, Rejected):
         return weighed
-    if payload.resume_from is not None or not admitting.covered(weighed, payload.caller_id):
+    approved = admitting.approve(weighed, payload.caller_id)
+    if payload.resume_from is not None or isinstance(approved, approvals.NotApproved):
         return None
     token = new_token(chance.entropy)
     return acceptance(

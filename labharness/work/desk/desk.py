@@ -14,19 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, failure_of
-from labharness.core.vocabulary.texts import Text
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.texts import Text, several
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import Artifacts
 from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.line.effects import idle_steps
+from labharness.line.hindrances import begins
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.kernel import Mode
 from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.confidential import is_confidential
-from labharness.work.capability import Surroundings, actions_of, needs_no_line
-from labharness.work.desk.admitting import Admitting, Weighed, accept, as_accepted, must_begin
+from labharness.work.capability import Surroundings, needs_no_line
+from labharness.work.desk.admitting import Admitting, Weighed, accept, as_accepted
 from labharness.work.desk.checkpoint import Checkpoints, readings_of
 from labharness.work.desk.closing import Closing
 from labharness.work.desk.energised import scope
@@ -44,6 +47,30 @@ from labharness.work.plan.set_runner import SetRunner
 LOG = logging.getLogger(__name__)
 
 HOLD_ANSWER_S = 2.0  # a request for a hold is answered after this time, held or not yet
+
+
+def must_begin(line: Line, commands: Sequence[tuple[str, Command]], table: str) -> None:
+    """Refuse a plan that cannot begin from what stands in the instruments of an opened line.
+
+    Args:
+        line: The line; arming will bring it to its safe table and ``prepare``.
+        commands: Those of the plan, each with its step.
+        table: Its safe table.
+
+    Raises:
+        NotArmed: Names each hindrance, and each step that would do nothing.
+    """
+
+    def rests(channel: str) -> float:
+        rows = (rule.row for rule in line.memory.guarding.get(channel, ()))
+        return min((row.above for row in rows if row.on_loss), default=0.0)
+
+    if not line.instruments:
+        return
+    first = begins(line.memory, line.instruments, table)
+    idle = idle_steps(commands, first, line.instruments, line.latest, rests)
+    if found := (*line.hindrances(table), *idle):
+        raise NotArmed(several(*found))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -116,10 +143,13 @@ class Desk:
         self._running = asyncio.current_task()
         self.line.events.on_warning = self._reporter.warned
         self.session.metadata["source_message_id"] = submit.message_id
-        if is_confidential(payload):
-            self.session.confide(encrypted=self.session.journal.key is not None)
         try:
-            message = await self._ended(payload)
+            try:
+                message = await self._taken(payload)
+            except Exception as why:
+                if isinstance(why, JournalFailed) and self.session.state == "PENDING":
+                    raise  # nothing was sent, and no message can be kept
+                message = await self._broken(why)
             answered(message)
             if self.watches:
                 self.cooled = await self._cooling.watch()
@@ -127,22 +157,13 @@ class Desk:
         finally:
             await self.line.close()
 
-    async def _ended(self, payload: TaskSubmit) -> HcpMessage:
-        try:
-            return await self._taken(payload)
-        except Exception as why:
-            if isinstance(why, JournalFailed) and self.session.state == "PENDING":
-                raise  # nothing was sent, and no message can be kept
-            return await self._broken(why)
-
     async def _taken(self, payload: TaskSubmit) -> HcpMessage:
         """Take a task in, and carry it out, reject it or abort it."""
-        self._begin(payload)
         try:
             weighed = await self._admit(payload)
-            if isinstance(weighed, Rejected):
-                return self._rejected(weighed)
-            return await self._carry_out(weighed)
+            if isinstance(weighed, Weighed):
+                return await self._carry_out(weighed)
+            return self._rejected(weighed)
         except asyncio.CancelledError:
             if self._abort_reason:
                 return await self._aborted()
@@ -153,6 +174,8 @@ class Desk:
 
     def _begin(self, payload: TaskSubmit) -> None:
         """Begin the session: record its task, and tell of it."""
+        if is_confidential(payload):
+            self.session.confide(encrypted=self.session.journal.key is not None)
         created = {"state": "PENDING", "risk_level": None, "session_token": None}
         self.session.event("session_created", created)
         if self.told is not None:
@@ -169,7 +192,8 @@ class Desk:
     # ---- before anything physical
 
     async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
-        """Weigh, read the line, fly the plan, and find its approval; no channel is set."""
+        """Begin, weigh, read the line, fly the plan, find its approval; no channel is set."""
+        self._begin(payload)
         admitting = Admitting(
             facts=self.facts, envelope=self.line.envelope, utc=self._clock.utc, line=self.line
         )
@@ -212,9 +236,10 @@ class Desk:
 
     async def _unfit(self, payload: TaskSubmit, weighed: Weighed) -> Rejected | None:
         """Open the line, and return why the task cannot begin as it is, or go on from there."""
-        if payload.resume_from is not None and actions_of(weighed.capability) is not None:
-            return Rejected("invalid_input", Text("resume.set"), suggestion=Text("resume.whole"))
         if payload.resume_from is not None:
+            if weighed.actions is not None:
+                way_out = Text("resume.whole")
+                return Rejected("invalid_input", Text("resume.set"), suggestion=way_out)
             looked = await asyncio.to_thread(
                 look_up, payload, self.earlier, weighed.planned.instructions, self.facts
             )
@@ -224,7 +249,7 @@ class Desk:
             self.session.record("resumed", looked.to_json())
         try:
             await self.line.open()
-            must_begin(self.line, weighed, self.facts.safe_procedure)
+            must_begin(self.line, weighed.stated, self.facts.safe_procedure)
             if self._resumption is not None:
                 self._resumption.compare(readings_of(self.line))
         except (LinkLost, NoReply, NotArmed) as why:
@@ -257,7 +282,7 @@ class Desk:
         operations = LineOperations(
             self.line, self.operator, self.session, self._reporter, unweighed
         )
-        told, made, actions = self._reporter.stepped, self._checkpoints.make, actions_of(capability)
+        told, made, actions = self._reporter.stepped, self._checkpoints.make, weighed.actions
         self._executor = executor = (
             Executor(instructions, operations, verbs, told, made, done)
             if actions is None
@@ -301,10 +326,9 @@ class Desk:
                 self.line.start()
                 self._executing = True
                 await executor.run()
-        except JournalFailed as why:  # in the record of a step; the line sees its own records fail
-            self.line.monitor.lose_journal(str(why))
-            return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and the failure is reported
+            if isinstance(why, JournalFailed):  # of a step; the line sees its own records fail
+                self.line.monitor.lose_journal(str(why))
             return why
         finally:
             self._executing = False
@@ -344,14 +368,16 @@ class Desk:
         self.session.become("REJECTED", rejected.reason_code)
         return self._closing.rejected(rejected)
 
-    async def _aborted(self) -> HcpMessage:
+    async def _aborted(self, *failures: str) -> HcpMessage:
+        """End an aborted session with the line safe; failures on the way are told with it."""
         reason = self._abort_reason
         if self.session.state == "PENDING":
             return self._rejected(Rejected("aborted", reason))
-        self.session.become("ABORTING", reason)
-        await self._leave_safe(asyncio.CancelledError(reason))
+        if self.session.state != "ABORTING":
+            self.session.become("ABORTING", reason)
+            await self._leave_safe(asyncio.CancelledError(reason))
         self.session.become("ABORTED", reason)
-        unsafe = self._making_safe.unverified()
+        unsafe = [*self._making_safe.unverified(), *failures]
         return self._closing.aborted(reason, unsafe, self._records())
 
     async def _broken(self, failure: BaseException) -> HcpMessage:
@@ -363,9 +389,7 @@ class Desk:
             return self._rejected(Rejected("resource_unavailable", internal))
         await self._close_safe(failure)
         if self.session.state == "ABORTING":
-            self.session.become("ABORTED", self._abort_reason)
-            unsafe = [*self._making_safe.unverified(), internal]
-            return self._closing.aborted(self._abort_reason, unsafe, self._records())
+            return await self._aborted(internal)
         if self.session.state == "PAUSED":
             self.session.become("RUNNING", Text("hold.failed"))
         summary = self._closing.summary(self._records(), 0.0)

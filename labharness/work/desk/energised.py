@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.comm_loss import comm_loss_text
 from labharness.core.vocabulary.texts import CodedError, Text
 from labharness.core.vocabulary.units import CELSIUS, TEMPERATURES, temperature_in
 from labharness.instruments.driver import Adds
-from labharness.work.admission.risk import categories_of_gas, common_name
+from labharness.safety.kernel import Interlock
+from labharness.work.admission.risk import UNKNOWN, categories_of_gas, common_name, safe_in_time
 from labharness.work.plan import Instruction, InstructionSet, Prediction, stated_commands
 
 FLOWED_CM3 = 1.0
@@ -163,6 +165,26 @@ def energised(
         temperature_c_max=max(hottest_c, default=None),
         categories=tuple(dict.fromkeys(categories)),
     )
+
+
+def stays_energised(
+    commands: Iterable[Command], on_comm_loss: Mapping[str, str], interlocks: Iterable[Interlock]
+) -> tuple[str, ...]:
+    """Return the energised channels that would stay so if every program on the line died.
+
+    A channel is energised by a value above an interlock whose loss under power runs a
+    procedure (heat, flammable gas, the laser).
+    """
+    found: dict[str, str] = {}
+    for command in commands:
+        channel = command.channel
+        does = on_comm_loss.get(channel, UNKNOWN)
+        if not safe_in_time(does) and any(
+            row.on_loss and channel in row.guards and command.value > row.above
+            for row in interlocks
+        ):
+            found[channel] = Text("pair", what=channel, why=comm_loss_text(does))
+    return tuple(found.values())
 
 
 def _harms_nobody(source: EnergySource) -> bool:

@@ -5,13 +5,12 @@ no way is left out; two that say the opposite of each other are one. No way has 
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from labharness.work.plan.instructions import Instruction, InstructionKind, InstructionSet, at_end
+from labharness.work.plan.instructions import InstructionKind, InstructionSet
 from labharness.work.plan.prediction import Prediction
-from labharness.work.plan.recovery import Otherwise
 
 FLIGHTS_MAX: Final = 16
 """Most ways of one set that are flown."""
@@ -23,13 +22,13 @@ def ways_of(plan: InstructionSet) -> Iterator[InstructionSet]:
     Those of two instructions are at the same end, and at opposite ones: heat at its highest beside
     gas at its lowest is a way too.
     """
-    decisions = sorted({each for step in plan.instructions for each in _decisions(step)})
-    open_ = [each.instruction_id for each in plan.instructions if _is_filled_in(each)]
+    open_ = [each.instruction_id for each in plan.instructions if each.has_range()]
+    decisions = sorted({each for step in plan.instructions for each in step.comparisons()})
     for truths in itertools.product((True, False), repeat=len(decisions)):
         known = dict(zip(decisions, truths, strict=True))
         for ends in itertools.product(("max", "min"), repeat=len(open_)):
             at = dict(zip(open_, ends, strict=True))
-            steps = (_decided(each, known, at) for each in plan.instructions)
+            steps = (each.one_way(known, at.get(each.instruction_id)) for each in plan.instructions)
             yield replace(plan, instructions=tuple(steps))
 
 
@@ -46,33 +45,8 @@ def unflown(plan: InstructionSet, flown: Iterable[Prediction]) -> tuple[str, ...
     return tuple(
         each.instruction_id
         for each in plan.instructions
-        if _goes_on(each)
+        if each.outlives_a_failure()
         or (plan.goes_on and each.kind is InstructionKind.OPERATION)
         or (each.condition and each.instruction_id not in shown)
-        or (few and (_decisions(each) or _is_filled_in(each)))
+        or (few and (each.comparisons() or each.has_range()))
     )
-
-
-def _decided(step: Instruction, truths: Mapping[str, bool], ends: Mapping[str, str]) -> Instruction:
-    parsed = step.parsed_condition()
-    if parsed is not None and parsed.decisions():
-        step = replace(step, condition=parsed.decided(truths))
-    end = ends.get(step.instruction_id)
-    return step if end is None else replace(step, parameters=at_end(step.parameters, end))
-
-
-def _decisions(step: Instruction) -> frozenset[str]:
-    parsed = step.parsed_condition()
-    return frozenset() if parsed is None else parsed.decisions()
-
-
-def _is_filled_in(step: Instruction) -> bool:
-    return bool(at_end(step.parameters, "min") != at_end(step.parameters, "max"))
-
-
-def _goes_on(step: Instruction) -> bool:
-    """Return whether it may begin after a failure, or others as if it had not failed."""
-    recovery, parsed = step.recovery, step.parsed_condition()
-    ends = (Otherwise.SKIP, Otherwise.PARTIAL)
-    recovers = recovery is not None and (recovery.fallback or recovery.otherwise in ends)
-    return bool(recovers) or (parsed is not None and parsed.may_follow_a_failure())

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +16,7 @@ from labharness.core.vocabulary.texts import Text
 from labharness.protocols.mcp_cp.conditions import ROOTS, BadCondition, Condition, condition_of
 from labharness.protocols.mcp_cp.parts import INSTRUCTIONS_MAX
 from labharness.protocols.strict_json import Json
-from labharness.work.plan.recovery import BadInstruction, Recovery
+from labharness.work.plan.recovery import BadInstruction, Otherwise, Recovery
 
 INDEX_DIGITS_MAX = 9
 """Most digits of a place in an array; Python reads no number of thousands of them."""
@@ -172,6 +172,30 @@ class Instruction:
     def parsed_condition(self) -> Condition | None:
         """Return its condition; ``None`` where it has none."""
         return condition_of(self.condition) if self.condition else None
+
+    def comparisons(self) -> frozenset[str]:
+        """Return the parts of its condition that results decide."""
+        parsed = self.parsed_condition()
+        return frozenset() if parsed is None else parsed.decisions()
+
+    def has_range(self) -> bool:
+        """Return whether a parameter is a number within bounds."""
+        return bool(at_end(self.parameters, "min") != at_end(self.parameters, "max"))
+
+    def one_way(self, truths: Mapping[str, bool], end: str | None) -> "Instruction":
+        """Return it with its comparisons decided, and its numbers within bounds at one end."""
+        condition, parsed = self.condition, self.parsed_condition()
+        if parsed is not None and parsed.decisions():
+            condition = parsed.decided(truths)
+        parameters = self.parameters if end is None else at_end(self.parameters, end)
+        return replace(self, condition=condition, parameters=parameters)
+
+    def outlives_a_failure(self) -> bool:
+        """Return whether it may begin after a failure, or others as if it had not failed."""
+        recovery, parsed = self.recovery, self.parsed_condition()
+        ends = (Otherwise.SKIP, Otherwise.PARTIAL)
+        recovers = recovery is not None and (recovery.fallback or recovery.otherwise in ends)
+        return bool(recovers) or (parsed is not None and parsed.may_follow_a_failure())
 
     def _filled(self) -> tuple[Mapping[str, Any], ...]:
         """Return all parameters in which references are filled in."""

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from audited import SUBMISSION, judged
+from audited import SUBMISSION, Admitted, judged
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.admission.audit import Admitted
 from labharness.work.admission.schemas import unheard
 from labharness.work.capability.cvd import CAPABILITY
 

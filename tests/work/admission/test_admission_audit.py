@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audited import ARGON, CALLER, CVD, SUBMISSION, TEXT, judged
+from audited import ARGON, CALLER, CVD, SUBMISSION, TEXT, Admitted, judged
 from labharness.protocols.hcp.terms import REASON_CODES, Rejected
-from labharness.work.admission.audit import CALLERS_SHOWN_MAX, Admitted, Screened, screen
+from labharness.work.admission.audit import CALLERS_SHOWN_MAX, Screened, screen
 from labharness.work.admission.callers import BadCallers, read_callers
 from labharness.work.admission.declaration import DeclaredConstraints, Safety
 from labharness.work.admission.schemas import caller_schema_fault, output_fault
@@ -30,7 +30,7 @@ def test_the_example_is_admitted_at_r3_and_waits_for_a_person() -> None:
     verdict = judged()
     assert isinstance(verdict, Admitted)
     assert verdict.risk.level == "R3"
-    assert verdict.needs_approval
+    assert verdict.risk.needs_approval
     assert verdict.screened.max_duration_s == 259_200
     assert verdict.screened.data_classification == "T2"
     assert verdict.screened.priority == "normal"
@@ -212,7 +212,7 @@ def test_the_questions_are_asked_in_the_order_of_the_approval_flow() -> None:
     assert found == [code for _, code in steps]
     admitted = judged(asks, replace(CALLER, risk_max="R4"))
     assert isinstance(admitted, Admitted)
-    assert (admitted.risk.level, admitted.needs_approval) == ("R4", True)
+    assert (admitted.risk.level, admitted.risk.needs_approval) == ("R4", True)
 
 
 def test_a_floor_that_nothing_lowers_is_said_to_be_one() -> None:
@@ -246,7 +246,7 @@ def test_a_person_agrees_from_r3_on_where_the_capability_or_the_plan_asks_for_it
     context = replace(ARGON, process_gases=(), temperature_c_max=None, physical=physical)
     verdict = judged(context=context, declarations=(replace(CVD, safety=safety),))
     assert isinstance(verdict, Admitted)
-    assert (verdict.risk.level, verdict.needs_approval) == (level, needs)
+    assert (verdict.risk.level, verdict.risk.needs_approval) == (level, needs)
 
 
 def test_what_a_caller_may_count_on_and_nobody_heeds_is_refused_by_its_name() -> None:
@@ -343,7 +343,7 @@ def test_a_harmless_capability_needs_no_approval() -> None:
     )
     assert isinstance(verdict, Admitted)
     assert verdict.risk.level == "R1"
-    assert not verdict.needs_approval
+    assert not verdict.risk.needs_approval
 
 
 json_values = st.recursive(

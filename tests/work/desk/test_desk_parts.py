@@ -401,7 +401,8 @@ def test_a_task_that_goes_on_opens_its_line_only_with_a_checkpoint_that_holds(
     weighed: Any = SimpleNamespace(
         planned=SimpleNamespace(instructions=None),
         risk=SimpleNamespace(level="R3"),
-        capability=None,
+        actions=None,
+        stated=(),
     )
     payload: Any = SimpleNamespace(resume_from="c")
     said: Any = asyncio.run(Desk._unfit(desk, payload, weighed))
@@ -511,11 +512,9 @@ def test_a_plan_with_a_command_or_a_manual_step_is_physical(
     facts = SimpleNamespace(
         attended=attended, shared=False, safeguards_missing=lambda hazards, day: (hazards, day)
     )
-    admitting: Any = SimpleNamespace(facts=facts, _stays_energised=lambda commands: commands)
-    task: Any = SimpleNamespace(
-        planned=planned, stated=stated, undeclared=("silane",), commands=("c",)
-    )
-    found = Admitting._risk_context(admitting, task, hazards, VIRTUAL_EPOCH)
+    admitting: Any = SimpleNamespace(facts=facts)
+    task: Any = SimpleNamespace(planned=planned, stated=stated, undeclared=("silane",))
+    found = Admitting._risk_context(admitting, task, hazards, ("c",), VIRTUAL_EPOCH)
     assert found.physical is (bool(stated) or action == "ask_operator")
     assert found.hazardous is bool(hazards)
     assert found.attended_at == ("" if later is None else utc_text(later))

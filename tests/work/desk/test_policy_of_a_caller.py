@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.desk.admitting import ADVISED, Admitting, Weighed
-from labharness.work.desk.energised import EnergySource, scope
+from labharness.work.desk.energised import EnergySource, scope, stays_energised
 from labharness.work.desk.explained import explained
 from labharness.work.desk.operations import LineOperations, OutOfScope
 from labharness.work.plan import Operator
@@ -164,10 +165,13 @@ def test_each_channel_of_each_interlock_counts_as_one_that_stays_energised(
     for row in rows:
         for channel in row.guards:
             least = min(each.above for each in rows if channel in each.guards)
-            stays = replace(facts, on_comm_loss={**safe, channel: "hold"})
-            weighs = Admitting(facts=stays, envelope=short_plan.envelope, utc=lambda: VIRTUAL_EPOCH)
-            assert weighs._stays_energised([Command(channel, least, "")]) == ()
-            (said,) = weighs._stays_energised([Command(channel, least + 1.0, "")])
+            stays = partial(
+                stays_energised,
+                on_comm_loss={**safe, channel: "hold"},
+                interlocks=short_plan.envelope.interlocks,
+            )
+            assert stays([Command(channel, least, "")]) == ()
+            (said,) = stays([Command(channel, least + 1.0, "")])
             assert channel in said
 
 
