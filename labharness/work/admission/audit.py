@@ -22,7 +22,8 @@ from labharness.protocols.hcp.terms import (
 from labharness.work.admission.callers import Caller
 from labharness.work.admission.declaration import Declaration
 from labharness.work.admission.intent import IntentReading, read
-from labharness.work.admission.schemas import asked_fault, input_fault, name_fault
+from labharness.work.admission.satisfiable import asked_fault
+from labharness.work.admission.schemas import input_fault, name_fault
 
 if TYPE_CHECKING:
     from semantic_version import Version

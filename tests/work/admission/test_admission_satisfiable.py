@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.work.admission import schemas
-from labharness.work.admission.schemas import caller_schema_fault, contradiction, output_fault
+from labharness.work.admission import satisfiable
+from labharness.work.admission.satisfiable import contradiction
+from labharness.work.admission.schemas import caller_schema_fault, output_fault
 from labharness.work.capability.cvd import CAPABILITY
 
 PRODUCED = CAPABILITY.declaration.output_schema
@@ -104,7 +105,7 @@ def test_a_search_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     for number in range(3):
         defined[str(number + 1)] = {"anyOf": [{"$ref": f"#/$defs/{number}"}] * 60}
     assert contradiction({"$defs": defined, "$ref": "#/$defs/3"}, PRODUCED) is None
-    monkeypatch.setattr(schemas, "STEPS_MAX", 3)
+    monkeypatch.setattr(satisfiable, "STEPS_MAX", 3)
     assert contradiction({**nine, "title": "not looked at before"}, PRODUCED) is None
 
 
