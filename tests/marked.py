@@ -15,7 +15,7 @@ ROWS = re.findall(
 PROMISES = {int(number): (promise, bound) for number, promise, bound, _ in ROWS}
 """Each promise and its bound, by its number."""
 
-DAILY_OF = {int(number): bug for number, _, _, bug in ROWS}
+NAMED_OF = {int(number): bug for number, _, _, bug in ROWS}
 """The planted bug that the page names, by the number of its promise."""
 
 TEST = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)

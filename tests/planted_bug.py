@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from marked import DAILY_OF, file_of_test, promises_of
+from marked import NAMED_OF, file_of_test, promises_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,6 @@ class PlantedBug:
         return number
 
     @property
-    def daily(self) -> bool:
-        """Whether it is planted at every change: the page names one of each promise."""
-        return self.name in DAILY_OF.values()
+    def named(self) -> bool:
+        """Whether the page of promises names it: one of each promise."""
+        return self.name in NAMED_OF.values()

@@ -13,7 +13,7 @@ from planting import file_of, plant
 def planted(bug: PlantedBug) -> Any:
     """Run a dear bug in the long proofs, and any other before a change lands."""
     late = pytest.mark.soak if bug.dear else pytest.mark.thorough
-    return pytest.param(bug, id=bug.name, marks=[] if bug.daily else [late])
+    return pytest.param(bug, id=bug.name, marks=[late])
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from marked import DAILY_OF, PROMISES, ROOT, held_by
+from marked import NAMED_OF, PROMISES, ROOT, held_by
 from planted_bugs import PLANTED
 from planted_harms import HARMS
 from promised import bugs_of, lists
@@ -38,7 +38,7 @@ def test_the_lists_have_every_planted_bug_and_each_test_that_it_turns_red() -> N
 def test_every_promise_has_a_bound_a_test_and_a_bug(number: int) -> None:
     assert list(PROMISES) == PROMISED
     assert held_by(number)
-    assert DAILY_OF[number] in bugs_of(number)
+    assert NAMED_OF[number] in bugs_of(number)
 
 
 def test_no_test_and_no_bug_names_a_promise_that_is_not_there() -> None:
@@ -64,10 +64,10 @@ def test_every_promise_keeps_a_test_for_every_day(number: int) -> None:
     assert any(test in daily_in(file) for file, test in named)
 
 
-def test_no_bug_for_every_day_takes_a_whole_growth() -> None:
-    daily = [bug for bug in PLANTED if bug.daily]
-    assert {bug.promise for bug in daily} == {bug.promise for bug in PLANTED}
-    assert [bug.name for bug in daily if bug.dear] == []
+def test_the_page_names_a_bug_of_each_promise_that_runs_before_a_change_lands() -> None:
+    named = [bug for bug in PLANTED if bug.named]
+    assert {bug.promise for bug in named} == {bug.promise for bug in PLANTED}
+    assert [bug.name for bug in named if bug.dear] == []
 
 
 def test_every_planted_bug_has_its_own_name_and_detector() -> None:
