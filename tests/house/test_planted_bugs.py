@@ -1,5 +1,6 @@
 """Every planted bug turns its named test red; the long proofs show them green without one."""
 
+import ast
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ def test_every_bug_can_be_planted_in_the_code_as_it_is() -> None:
         file = file_of(bug.where)
         planted = plant((ROOT / file).read_text("utf-8"), bug.where, bug.right, bug.wrong)
         if file.endswith(".py"):
-            compile(planted, file, "exec")
+            ast.parse(planted)
 
 
 @pytest.mark.promise(33)

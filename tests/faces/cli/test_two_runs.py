@@ -3,11 +3,14 @@
 from pathlib import Path
 from threading import Timer
 
+import pytest
+
 from commands import example, say
 from labharness.lab import read_lab
 from rig import EXAMPLE, ON_SHORT, SHORT_LINE
 
 
+@pytest.mark.thorough
 def test_a_run_waits_for_another_as_fast_as_it_goes_and_watch_says_what_can_be_watched(
     tmp_path: Path,
 ) -> None:

@@ -110,6 +110,7 @@ def test_a_refused_consent_ends_the_call_and_not_the_dialogue(
     assert again["ask"].result == {"answer": True}
 
 
+@pytest.mark.thorough
 def test_a_client_takes_a_context_up_again_and_one_whom_the_lab_does_not_know_is_not_let_in(
     wired: Wired,
 ) -> None:

@@ -153,6 +153,7 @@ def holds(folder: Path, day: int, monkeypatch: pytest.MonkeyPatch) -> None:
         assert taken(lambda: outbox.closed_already(task, RUN)) < HELD_MAX
 
 
+@pytest.mark.thorough
 @pytest.mark.promise(65)
 @pytest.mark.usefixtures("traced")
 def test_what_a_caller_missed_is_sent_in_order_and_in_pieces(

@@ -154,6 +154,7 @@ def test_other_paths_methods_and_names_are_refused() -> None:
     assert with_pages(HERE, ask) == [404, 405, 421, 421, 200, 200]
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=8))
 def test_no_bytes_stop_the_pages(requests: list[bytes]) -> None:

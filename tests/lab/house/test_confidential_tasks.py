@@ -128,6 +128,7 @@ def test_over_a_broker_confidential_data_are_refused_that_are_no_reference(
     assert desk.found() == []
 
 
+@pytest.mark.thorough
 def test_the_reason_of_a_callers_abort_is_not_kept(desk: Desk) -> None:
     task_id = desk.submit("k", INLINE)
     session_id = desk.house.tasks.by_id[task_id].session_id

@@ -77,6 +77,7 @@ def lab_s(folder: Path) -> float:
     return list(read(folder / "journal.sqlite"))[-1].at_s
 
 
+@pytest.mark.thorough
 @pytest.mark.promise(65)
 def test_every_time_that_leaves_a_lab_that_is_up_is_the_calendars_and_lab_time_stands_beside_it(
     short_plan: LabPlan, tmp_path: Path
@@ -156,6 +157,7 @@ def test_a_hold_at_full_speed_waits_by_the_calendar_until_a_person_ends_it(
     assert ended.type == {"resume": "task_completed", "stop": "event", "safe": "task_failed"}[end]
 
 
+@pytest.mark.thorough
 def test_a_run_that_failed_because_its_computer_fell_behind_says_so(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:

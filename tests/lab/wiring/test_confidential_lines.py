@@ -126,6 +126,7 @@ def test_without_its_key_a_run_is_refused_before_anything_is_armed(place: Place,
     assert place.found() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.promise(71)
 def test_the_request_of_a_confidential_plan_is_shown_with_the_key_alone(place: Place) -> None:
     (place.lab.parent / "short_line_approval.toml").unlink()

@@ -127,6 +127,7 @@ def test_what_the_line_does_not_allow_is_rejected_with_what_it_does(
     assert "takes gas.flow at least 20" in ran.body["reason_message"]
 
 
+@pytest.mark.thorough
 def test_it_is_heated_by_hand_in_flowing_argon_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

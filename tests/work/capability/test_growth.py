@@ -99,6 +99,7 @@ def test_the_laser_is_on_to_measure_and_off_after(grown: Ran) -> None:
     assert grown.truth["laser_output_w"] == 0
 
 
+@pytest.mark.thorough
 def test_a_growth_with_hydrogen_runs_and_leaves_none_in_the_tube(
     tmp_path: Path, run_task: Run
 ) -> None:

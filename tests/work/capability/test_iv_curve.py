@@ -130,6 +130,7 @@ def test_more_than_extra_low_voltage_takes_hardware_and_callers(tmp_path: Path) 
     )
 
 
+@pytest.mark.thorough
 def test_it_is_set_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     said = say("set", "smu.voltage", "0.5", "V", "--attend", "--for", "3", "--lab", IV)
