@@ -57,7 +57,7 @@ def asked(question: str) -> str | None:
 def ask(chosen: argparse.Namespace) -> int:
     """Take one input, or go on with a dialogue that was broken off; show the answer."""
     from labharness.faces.dialogue.asking import Dialogue
-    from labharness.faces.dialogue.front_tools import FrontTools
+    from labharness.faces.dialogue.front_tools import FrontTools, shown
     from labharness.faces.dialogue.tools import Agent, plain
     from labharness.protocols.mcp_cp.messages import McpMessage
 
@@ -89,9 +89,12 @@ def ask(chosen: argparse.Namespace) -> int:
     if answer is not None:
         complain(Text("ask.words"))
         say(str(plain(answer.text)))
+    if dialogue.question:
+        say(Text("ask.question", words=shown(dialogue.question), context_id=context_id))
     if dialogue.claims:
         warn(Text("ask.claims", numbers=", ".join(dialogue.claims)))
     if bound:
         warn(bound)
-    well = answer is not None and answer.finish_reason == "STOP" and not bound
+    ends = answer is not None and (answer.finish_reason == "STOP" or dialogue.question)
+    well = ends and not bound
     return EXIT_COMPLETED if well else EXIT_FAILED

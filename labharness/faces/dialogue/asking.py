@@ -46,6 +46,7 @@ from labharness.protocols.mcp_cp.messages import (
 from labharness.protocols.mcp_cp.parts import Part
 from labharness.protocols.mcp_cp.tools import SupportedTool, ToolResult, accepted
 from labharness.work.dialogue.course import (
+    ASKS,
     BEGINS,
     RESULTS,
     AskModel,
@@ -183,6 +184,13 @@ class Dialogue:
         turn = turn_of(self.messages)
         answers = [each.content for each in turn if isinstance(each.content, ModelResponse)]
         return answers[-1] if answers else None
+
+    @property
+    def question(self) -> str:
+        """The question that the next input answers; ``""`` for none."""
+        answer = self.last_answer
+        asked = [each for each in answer.tool_calls if each.name == ASKS] if answer else []
+        return str(asked[0].parameters.get("question", "")) if asked else ""
 
     @property
     def claims(self) -> tuple[str, ...]:

@@ -369,3 +369,23 @@ def test_without_a_model_or_words_it_says_what_to_do(tmp_path: Path) -> None:
     unknown = say("ask", *who, "--model", "scripted", "--context", "0")
     assert "there is no dialogue 0" in unknown.err
     assert unknown.code == 64
+
+
+def test_a_question_of_the_model_is_shown_and_the_next_words_answer_it(tmp_path: Path) -> None:
+    from labharness.faces.testing.model_wire import model_at_port
+
+    def turns(body: dict[str, Any]) -> Mapping[str, Any]:
+        heard = [each["content"] for each in body["messages"] if each["role"] == "user"]
+        question = json.dumps({"question": "how\x1b[2J thick?"})
+        return {"text": heard[-1]} if len(heard) > 1 else {"tools": [("ask_person", question)]}
+
+    lab = ROOT / "envelopes" / "labharness_envelopes" / "labs" / "iv_bench" / "lab.toml"
+    path, who = tmp_path / "lab.toml", ("--caller", "operator")
+    with model_at_port(turns) as url:
+        path.write_text(f'{lab.read_text("utf-8")}\n[model]\nurl = "{url}"\nname = "m"\n', "utf-8")
+        asked = say("ask", "grow", "--lab", path, *who)
+        assert asked.code == 0, asked.err
+        assert "'how thick?'" in asked.out
+        context_id = asked.out.split()[-1]
+        answered = say("ask", "one layer", "--lab", path, *who, "--context", context_id)
+    assert (answered.code, answered.out) == (0, "one layer\n")
