@@ -28,6 +28,7 @@ class Lab:
     def __init__(self, folder: Path, caller_id: str = "ana") -> None:
         self._folder, self.caller_id = folder, caller_id
         self.called: list[tuple[str, Mapping[str, Any]]] = []
+        self.threads: list[str] = []
         self.work: Callable[[str], object] = lambda name: None
 
     @property
@@ -36,8 +37,11 @@ class Lab:
             raise NotForAgent("caller.unknown", caller=self.caller_id)
         return SimpleNamespace(state_dir=self._folder)
 
-    def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+    def answer(
+        self, name: str, arguments: Mapping[str, Any], thread_id: str = ""
+    ) -> tuple[bool, dict[str, Any]]:
         self.called.append((name, arguments))
+        self.threads.append(thread_id)
         if name not in TOOLS:
             return False, {"code": "not_for_agent", "message": "no such tool"}
         self.work(name)

@@ -118,7 +118,6 @@ class Dialogue:
         if not CONTEXT.fullmatch(self.context_id):
             raise NotMcpCp(Text("dialogue.context", context_id=self.context_id[:80]))
         self._path: Path = self.agent.plan.state_dir / FOLDER / f"{self.context_id}.jsonl"
-        self.agent.thread_id = self.context_id
         self._lock = RLock()
         self._chance = Chance(None)
         self._actions = loaded(Action, GROUP)
@@ -231,7 +230,9 @@ class Dialogue:
         self._put("SYSTEM_MESSAGE", HARNESS, content, {RESULTS: results})
 
     def _run(self, step: RunCalls) -> None:
-        for each in Calling(self.agent, self.clients, step.asked, dict(step.found)).results():
+        for each in Calling(
+            self.agent, self.clients, step.asked, dict(step.found), self.context_id
+        ).results():
             self._put_result(each)
             if isinstance(self.next_step(), Ended):
                 break  # a bound is met, and the calls that are left are answered with it

@@ -87,12 +87,14 @@ class Calling:
         clients: The tools of the user's programs.
         asked: The calls.
         found: The result of each call that has ended.
+        thread_id: Of their dialogue.
     """
 
     agent: Agent
     clients: Clients
     asked: Calls
     found: dict[str, ToolResult] = field(default_factory=dict)
+    thread_id: str = ""
 
     def __post_init__(self) -> None:
         self._front = {each.call_id for each in self.asked.calls if self._is_of_client(each)}
@@ -194,7 +196,7 @@ class Calling:
 
     def _in_lab(self, call: ToolCall) -> ToolResult:
         began_s = steady_s()
-        well, found = self.agent.answer(call.name, call.parameters)
+        well, found = self.agent.answer(call.name, call.parameters, self.thread_id)
         if not well:
             return error_of(call, found["code"], found["message"])
         value = ToolValue(

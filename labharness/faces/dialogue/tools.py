@@ -87,6 +87,8 @@ HIDDEN: Final = re.compile(
 """Characters that a person does not see and a model reads: controls, marks of direction, those
 without width, tags, variants, and halves of a character."""
 
+SUBMITS: Final = "submit_task"
+
 Body = dict[str, Any]
 
 
@@ -132,12 +134,10 @@ class Agent:
     Attributes:
         lab: The lab file.
         caller_id: The caller whose rights it has.
-        thread_id: Of the dialogue that it acts in; a task that it submits is joined to it.
     """
 
     lab: Path
     caller_id: str
-    thread_id: str = ""
 
     def __post_init__(self) -> None:
         self._files = LabFiles(self.lab)
@@ -178,10 +178,19 @@ class Agent:
             raise NotForAgent("agent.answer_size", size=size, most=ANSWER_BYTES_MAX)
         return found
 
-    def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[bool, Body]:
-        """Return whether a tool was carried out, with its answer or why not."""
+    def answer(
+        self, name: str, arguments: Mapping[str, Any], thread_id: str = ""
+    ) -> tuple[bool, Body]:
+        """Return whether a tool was carried out, with its answer or why not.
+
+        A task that it submits is joined to the dialogue `thread_id`.
+        """
         try:
-            return True, self.call(name, arguments)
+            found = self.call(name, arguments)
+            if thread_id and name == SUBMITS:
+                edge = {"kind": "assigned_thread", "target_id": thread_id}
+                self._ask_house(do="link", by=self.caller_id, task_id=found["task_id"], **edge)
+            return True, found
         except LabError as why:
             return False, self.refusal(why.code, str(why))
         except OSError as why:
@@ -321,9 +330,6 @@ class Agent:
         message_id = digest_of(canonical(stated))
         message = json.dumps(_message(message_id, payload.stated()))
         kept = self._ask_house(do="submit", message=message, message_id=message_id)
-        if self.thread_id:
-            edge = {"kind": "assigned_thread", "target_id": self.thread_id}
-            self._ask_house(do="link", by=self.caller_id, task_id=kept["task_id"], **edge)
         if not kept.pop("rejected"):
             return {"outcome": "kept", **kept}
         why = self._tasks().by_id[kept["task_id"]].status_reason
@@ -549,7 +555,7 @@ TOOLS: Final = {
             ("task",),
         ),
         AgentTool(
-            "submit_task",
+            SUBMITS,
             "propose",
             "Give a task to the lab. The answer has its id at once; a person may have to agree "
             "first. The same task again is the same request, unless another key is given.",

@@ -50,7 +50,9 @@ class Lab:
             self.tasks.add(json.dumps(arguments))
         return self.told
 
-    def answer(self, name: str, arguments: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+    def answer(
+        self, name: str, arguments: Mapping[str, Any], thread_id: str = ""
+    ) -> tuple[bool, dict[str, Any]]:
         try:
             return True, self.call(name, arguments)
         except NotForAgent as why:

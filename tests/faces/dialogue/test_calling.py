@@ -48,7 +48,9 @@ class World:
         self.note("end", parameters["own"])
         return {"own": parameters["own"], "found": found}
 
-    def answer(self, name: str, parameters: Mapping[str, Any]) -> tuple[bool, dict[str, Any]]:
+    def answer(
+        self, name: str, parameters: Mapping[str, Any], thread_id: str = ""
+    ) -> tuple[bool, dict[str, Any]]:
         if name != IN_LAB:
             return False, {"code": "not_for_agent", "message": "no such tool"}
         return True, self.carry_out(parameters)

@@ -376,6 +376,17 @@ def test_a_change_is_told_to_the_others_alone_and_of_two_the_later_stands(serve:
     assert (shown["metadata"]["contextVersion"], shown["metadata"]["userId"]) == (2, "ana")
 
 
+def test_a_call_belongs_to_its_own_dialogue_of_those_that_one_agent_has(serve: Serve) -> None:
+    ana = serve(["list_runs"], "Done.", ["list_runs"], "Done.")
+    ana.announce()
+    ana.announce(contextId="c-2")
+    for count, context_id in ((2, "c-1"), (4, "c-2")):
+        ana.say("look", contextId=context_id)
+        ana.until(MODEL, count)
+    (agent,) = ana.rooms.labs
+    assert agent.threads == ["c-1", "c-2"]
+
+
 def test_who_joins_is_told_what_was_said_unless_it_knows(serve: Serve) -> None:
     ana = serve("Nothing.")
     sent = ana.say("what runs?")
