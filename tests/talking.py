@@ -73,7 +73,7 @@ class Served(Rooms):
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, *answers: Any) -> None:
         self.labs: list[Any] = []
 
-        def agent(lab: Path, caller_id: str) -> Lab:
+        def agent(lab: Path, caller_id: str, on_loopback: bool) -> Lab:
             found = Lab(folder, caller_id)
             self.labs.append(found)
             return found

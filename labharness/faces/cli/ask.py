@@ -42,6 +42,12 @@ def model_of(chosen: argparse.Namespace, plan: LabPlan) -> "Model":
     return OpenAiCompatible(row.url, row.name, key)
 
 
+def is_near(chosen: argparse.Namespace, plan: LabPlan) -> bool:
+    """Return whether the model that was chosen is on this machine (ruling 50)."""
+    row = plan.file.model
+    return chosen.model == "scripted" or (row is not None and row.on_loopback)
+
+
 def asked(question: str) -> str | None:
     """Ask a question at the terminal; return the answer, or ``None`` without a terminal."""
     if not sys.stdin.isatty():
@@ -77,7 +83,7 @@ def ask(chosen: argparse.Namespace) -> int:
     if chosen.words is None and chosen.context is None:
         raise BadUse("ask.nothing")
     context_id = chosen.context or Chance(None).uuid4()
-    agent = Agent(plan.path, chosen.caller)
+    agent = Agent(plan.path, chosen.caller, is_near(chosen, plan))
     dialogue = Dialogue(agent, model_of(chosen, plan), context_id, told=told)
     dialogue.clients = FrontTools(asked, show)
     if chosen.words is None and not dialogue.messages:

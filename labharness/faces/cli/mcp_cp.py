@@ -7,7 +7,7 @@ import signal
 from contextlib import ExitStack
 
 from labharness.faces.cli import EXIT_ABORTED
-from labharness.faces.cli.ask import model_of
+from labharness.faces.cli.ask import is_near, model_of
 from labharness.faces.cli.line_writer import TERMINAL
 from labharness.faces.cli.serve import listening_at
 from labharness.faces.cli.show import BadUse, chosen_lab, complain
@@ -22,7 +22,8 @@ def mcp_cp(chosen: argparse.Namespace) -> None:
     plan = chosen_lab(chosen.lab)
     if (chosen.caller is None) == (chosen.websocket is None):
         raise BadUse("mcp_cp.one_way")
-    rooms = Rooms(plan.path, plan.state_dir, model_of(chosen, plan))
+    near = is_near(chosen, plan)
+    rooms = Rooms(plan.path, plan.state_dir, model_of(chosen, plan), on_loopback=near)
     with ExitStack() as stack:
         listening = listening_at("--websocket", chosen.websocket, stack)
         if listening is not None:

@@ -192,12 +192,14 @@ class Rooms:
         state_dir: Of the lab; its access log has who has joined which context, and each refusal.
         model: The model of all dialogues.
         bounds: Of one input.
+        on_loopback: The model is on this machine.
     """
 
     lab: Path
     state_dir: Path
     model: Model
     bounds: Bounds = field(default_factory=Bounds)
+    on_loopback: bool = False
 
     def __post_init__(self) -> None:
         self._folder = self.state_dir / FOLDER
@@ -275,7 +277,7 @@ class Rooms:
         """Return the agent of a caller; it is one for all contexts, because it reads the lab."""
         agents = [each.dialogue.agent for each in [*self._rooms.values()]]
         own = next((each for each in agents if each.caller_id == caller_id), None)
-        agent = own or Agent(self.lab, caller_id)
+        agent = own or Agent(self.lab, caller_id, self.on_loopback)
         _ = agent.plan  # a caller that the lab does not know is refused here
         return agent
 

@@ -38,7 +38,7 @@ from labharness.lab.operate.idle_line import read_now
 from labharness.lab.wiring.preflight import forecast
 from labharness.protocols.hcp.codec import HCP_VERSION, decode
 from labharness.protocols.hcp.messages import TaskSubmit
-from labharness.protocols.hcp.terms import DATA_CLASSES, Rejected
+from labharness.protocols.hcp.terms import DATA_CLASSES, DataClass, Rejected
 from labharness.protocols.strict_json import Json
 from labharness.work.admission.audit import UNDECLARED
 from labharness.work.admission.confidential import declared_class
@@ -134,10 +134,12 @@ class Agent:
     Attributes:
         lab: The lab file.
         caller_id: The caller whose rights it has.
+        on_loopback: Its model is on this machine.
     """
 
     lab: Path
     caller_id: str
+    on_loopback: bool = False
 
     def __post_init__(self) -> None:
         self._files = LabFiles(self.lab)
@@ -227,7 +229,7 @@ class Agent:
             "lab": plan.lab_id,
             "title": plan.file.lab.title,
             "caller": self.caller_id,
-            "model_class": plan.file.lab.model_class,
+            "model_class": self._class_most(plan),
             "risk_max": None if caller is None else caller.risk_max,
             "capabilities": [each.declaration.to_json() for each in offered],
             "safety_envelope": plan.safety_envelope,
@@ -376,13 +378,16 @@ class Agent:
         self._must_be_open(_class_of(task), task_id)
         return task
 
+    def _class_most(self, plan: LabPlan) -> DataClass:
+        return plan.file.lab.model_class or ("T2" if self.on_loopback else "T1")
+
     def _is_open(self, found: str) -> bool:
-        most = self.plan.file.lab.model_class
+        most = self._class_most(self.plan)
         return found in DATA_CLASSES[: DATA_CLASSES.index(most) + 1]
 
     def _must_be_open(self, found: str, what: str) -> None:
         if not self._is_open(found):
-            most = self.plan.file.lab.model_class
+            most = self._class_most(self.plan)
             raise NotForAgent("agent.data_class", what=what, found=found[:80], most=most)
 
     def _run(self, task_id: str, what: str) -> RunFacts:

@@ -78,7 +78,8 @@ class LabHead(Strict):
         inactivity_s: Longest time without a record of a run on the line that is not held; it is
             ended then, with the line made safe.
         attempts_max: Most attempts of one task, those included that an operator asks for.
-        model_class: Highest class of data that the model of an agent is given (ruling 50).
+        model_class: Highest class of data that the model of an agent is given (ruling 50): without
+            it T1, or T2 where the model is on this machine.
     """
 
     id: str = Field(pattern=LAB_ID)
@@ -95,7 +96,7 @@ class LabHead(Strict):
     ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)
     inactivity_s: StrictFloat = Field(default=900.0, ge=60, le=86_400)
     attempts_max: StrictInt = Field(default=10, ge=1, le=100)
-    model_class: Literal["T1", "T2"] = "T1"
+    model_class: Literal["T1", "T2"] | None = None
 
 
 class ModelRow(Strict):
@@ -110,6 +111,11 @@ class ModelRow(Strict):
     url: str = Field(pattern=r"^https?://\S+$")
     name: str = Field(min_length=1)
     key_file: str | None = None
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether the model is on this machine."""
+        return urlsplit(self.url).hostname in ("127.0.0.1", "::1", "localhost")
 
 
 class OperatorRow(Strict):

@@ -347,3 +347,24 @@ def test_an_agent_over_stdio_has_a_task_done_once_and_reads_its_result(
     folder = up.runs / task["attempts"][0]["runId"]
     read = [each.split()[-1] for each in say("journal", "access", folder).out.splitlines()]
     assert read == ["answer", run["answer"]["artifacts"][0]["uri"], "readings", "readings"]
+
+
+@pytest.mark.parametrize(
+    ("row", "url", "allowed"),
+    [
+        ("", "https://models.example/v1", "T1"),
+        ("", "http://127.0.0.1:11434/v1", "T2"),
+        ("", "http://127.0.0.1.models.example/v1", "T1"),
+        ('model_class = "T1"\n', "http://localhost/v1", "T1"),
+    ],
+)
+def test_a_model_on_this_machine_may_have_what_the_file_leaves_open(
+    lab: Path, row: str, url: str, allowed: str
+) -> None:
+    text = lab.read_text("utf-8").replace('model_class = "T2"\n', row, 1)
+    lab.write_text(f'{text}\n[model]\nurl = "{url}"\nname = "m"\n', "utf-8")
+    model = read_lab(lab).file.model
+    assert model is not None
+    near = Agent(lab, "operator", model.on_loopback)
+    assert near.describe_lab()["model_class"] == allowed
+    assert Agent(lab, "operator").describe_lab()["model_class"] == "T1"
