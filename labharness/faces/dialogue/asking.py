@@ -118,7 +118,7 @@ class Dialogue:
         if not CONTEXT.fullmatch(self.context_id):
             raise NotMcpCp(Text("dialogue.context", context_id=self.context_id[:80]))
         self._path: Path = self.agent.plan.state_dir / FOLDER / f"{self.context_id}.jsonl"
-        self._lock = RLock()
+        self.entering = RLock()
         self._chance = Chance(None)
         self._actions = loaded(Action, GROUP)
         self.context = _kept(self._path, self.context_id, self.agent.caller_id)
@@ -273,7 +273,7 @@ class Dialogue:
     def _enter(self, message: McpMessage) -> Applied:
         """Have a message on the disk and in the context, and tell of it."""
         line = encode(message).decode()  # refused here, if it cannot be written
-        with self._lock:
+        with self.entering:
             applied = _applied(self.context, message)
             if applied.context is self.context:
                 return applied

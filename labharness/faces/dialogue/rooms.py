@@ -127,12 +127,14 @@ class DialogueRoom:
 
     def show(self, client: Participant, version: object) -> None:
         """Send a client the context, and the messages unless it has this version already."""
-        shown = self.dialogue.context.shown()
-        messages = self.dialogue.messages if version != shown["metadata"][VERSION] else ()
-        said = SystemMessage("INFO", Text("dialogue.joined", count=len(messages)))
-        client.send(self.message("SYSTEM_MESSAGE", said, {"context": {**shown, "messages": []}}))
-        for each in messages:
-            client.send(each)
+        with self.dialogue.entering:  # what comes meanwhile stands behind the history
+            shown = self.dialogue.context.shown()
+            messages = self.dialogue.messages if version != shown["metadata"][VERSION] else ()
+            said = SystemMessage("INFO", Text("dialogue.joined", count=len(messages)))
+            context = {"context": {**shown, "messages": []}}
+            client.send(self.message("SYSTEM_MESSAGE", said, context))
+            for each in messages:
+                client.send(each)
 
     # ---- the tools of clients
 
@@ -164,9 +166,10 @@ class DialogueRoom:
         asked, _, future = self._asked.get(result.call_id, (None, None, None))
         return asked is client and future is not None and _ended(future, result)
 
-    def leave(self, client: Participant) -> None:
+    def leave(self, client: Participant, *, hears: bool = False) -> None:
         """Take a client out; the calls that it has not answered have no result."""
-        if client in self.clients:
+        client.announced = None
+        if client in self.clients and not hears:
             self.clients.remove(client)
         for asked, call, future in [*self._asked.values()]:
             if asked is client:
@@ -229,12 +232,16 @@ class Rooms:
             LOG.exception("a message was not taken: %s", fault.details.trace_id)
             self._refuse(client, fault, message)
 
-    def leave(self, client: Participant) -> None:
-        """Take a client out of all contexts."""
+    def leave(self, client: Participant, *, hears: bool = False) -> None:
+        """Take a client out of all contexts; one that still hears has but no tools any more."""
         with self._lock:
             for context_id, room in [*self._rooms.items()]:
-                room.leave(client)
+                room.leave(client, hears=hears)
                 self._drop_idle(context_id, room)
+
+    def unsent(self, client: Participant, message: McpMessage, why: NotMcpCp) -> None:
+        """Tell a client of a message to it that cannot be written."""
+        self._refuse(client, self._fault("SYSTEM_ERROR", str(why)), message)
 
     def close(self) -> None:
         """Wait for what is at work."""
@@ -337,7 +344,10 @@ class Rooms:
     def _refuse(
         self, client: Participant, fault: ErrorResponse, of: McpMessage | NotMcpCp | None
     ) -> None:
-        self._log(client, f"refused {fault.error_code} {fault.details.trace_id}")
+        try:
+            self._log(client, f"refused {fault.error_code} {fault.details.trace_id}")
+        except Exception:  # it is told all the same
+            LOG.exception("a refusal was not logged: %s", fault.details.trace_id)
         now = utc_text(wall_clock_utc())
         context_id = (of and of.context_id) or "none"
         head = self._chance.uuid4(), context_id, now, "ERROR_RESPONSE", HARNESS

@@ -11,6 +11,7 @@ from labharness.faces.dialogue.rooms import Participant, Rooms
 from labharness.instruments.link.pipes import LinesIn, LinesOut
 from labharness.protocols.mcp_cp.codec import MESSAGE_BYTES_MAX, encode
 from labharness.protocols.mcp_cp.context import MESSAGES_MAX
+from labharness.protocols.mcp_cp.errors import NotMcpCp
 from labharness.protocols.mcp_cp.messages import McpMessage
 
 ADDRESS_FILE: Final = "mcp-cp.json"
@@ -27,6 +28,7 @@ async def serve_pipes(rooms: Rooms, caller_id: str) -> None:
         async with _client(rooms, caller_id, out.put) as client:
             async for line in lines.lines():
                 await asyncio.to_thread(rooms.take, client, line)
+            await asyncio.to_thread(rooms.leave, client, hears=True)
             await asyncio.to_thread(rooms.close)
     except* BrokenPipeError:  # no program reads: the turns go on to their ends
         await asyncio.to_thread(rooms.close)
@@ -67,7 +69,12 @@ async def _client(
 
     async def pump() -> None:
         while (message := await waiting.get()) is not None:
-            await send(encode(message))
+            try:
+                data = encode(message)
+            except NotMcpCp as why:  # too large: the connection has others
+                await asyncio.to_thread(rooms.unsent, client, message, why)
+            else:
+                await send(data)
 
     def put(message: McpMessage) -> None:
         with suppress(asyncio.QueueFull):  # it reads nothing, and is hung up on

@@ -317,7 +317,7 @@ def without_address(message: McpMessage) -> McpMessage:
 
 def kept(context: Context) -> bytes:
     """Return a whole context as one line."""
-    return msgspec.json.encode(context, enc_hook=str)
+    return written(context)
 
 
 def restored(line: bytes) -> Context:

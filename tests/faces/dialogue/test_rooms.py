@@ -1,10 +1,11 @@
 """Dialogues as a server has them: what each client may, what it hears, and what it is refused."""
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.faces.dialogue import asking, plugins, tools
 from labharness.faces.dialogue.asking import Dialogue
 from labharness.faces.dialogue.instructing import GROUP, Action
+from labharness.faces.dialogue.server import _client
 from labharness.faces.dialogue.tools import Agent, AgentTool
 from labharness.protocols.mcp_cp import codec, context
 from labharness.protocols.mcp_cp.codec import message_types
@@ -536,3 +538,83 @@ def test_the_address_of_a_client_is_in_no_file_and_is_told_to_nobody(serve: Serv
     written = b"".join(each.read_bytes() for each in ana.rooms.path.parent.iterdir()).decode()
     assert "10.0.0.9" not in f"{other.heard} {late.heard} {written}"
     assert "clientInfo" in written
+
+
+def test_a_history_with_a_result_of_ours_is_written_anew(serve: Serve) -> None:
+    ana = serve()
+    ana.call("list_runs", timeout=1e-9)
+    assert ana.until(CALL)["content"]["results"][0]["status"] == "TIMEOUT"
+    before = {"beforeTimestamp": "2020-01-01T00:00:00.000Z"}
+    ana.rooms.path.unlink()
+    ana.send("CONTEXT_UPDATE", {"operation": "CLEAR_HISTORY", "filter": before})
+    assert not ana.of("ERROR_RESPONSE")
+    assert ana.rooms.path.read_text("utf-8").count("the call took longer") == 1
+
+
+def test_a_refusal_that_cannot_be_logged_is_told_all_the_same(serve: Serve) -> None:
+    ana = serve()
+    ana.rooms.path.parent.rmdir()
+    ana.rooms.path.parent.write_text("no folder")
+    ana.rooms.take(ana.client, b"{")
+    assert ana.refused[0] == "PARSING_ERROR"
+
+
+def test_what_comes_as_a_client_joins_stands_behind_the_history(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana = serve("One.", "Two.")
+    ana.say("first")
+    ana.until(MODEL)
+    late, heard = Program(ana.rooms), Program._hear
+
+    def hear(self: Program, message: Any) -> None:
+        heard(self, message)
+        if self is late and len(self.heard) == 1:
+            asker = Thread(target=ana.say, args=("second",))
+            asker.start()
+            asker.join(0.3)
+
+    monkeypatch.setattr(Program, "_hear", hear)
+    late.client.send = late._hear
+    late.announce()
+    late.until(MODEL, 2)
+    said = [each["content"]["text"] for each in late.heard if each["type"] != SYSTEM]
+    assert said == ["first", "One.", "second", "Two."]
+
+
+def test_a_client_that_has_ended_its_input_is_not_waited_for(serve: Serve) -> None:
+    ana = serve()
+    ana.announce(FIT)
+    ana.call("fit", timeout=604800)
+    ana.until("TOOL_CALL_REQUEST")
+    ana.rooms.leave(ana.client, hears=True)
+    assert ana.until(CALL)["content"]["results"][0]["error"]["code"] == "NOT_AVAILABLE"
+
+
+def test_a_message_that_is_too_large_for_a_client_is_told_and_ends_nothing(serve: Serve) -> None:
+    rooms = serve().rooms
+    sent, all_sent = list[dict[str, Any]](), asyncio.Event()
+    large = {**FIT, "capabilities": [f"{at:0100}" for at in range(64)]}
+
+    async def send(data: bytes) -> None:
+        sent.append(json.loads(data))
+        if len(sent) == 3:
+            all_sent.set()
+
+    async def talk() -> None:
+        async with _client(rooms, "ana", send) as client:
+            ana = Program(rooms)
+            ana.client = client
+            ana.announce(large)
+            asked = [{"toolId": "fit", "minVersion": "1"}] * 256
+            ana.send("TOOL_AVAILABILITY_REQUEST", {"tools": asked})
+            ana.send("TOOL_AVAILABILITY_REQUEST", {"tools": asked[:1]})
+            async with asyncio.timeout(10):
+                await all_sent.wait()
+
+    asyncio.run(talk())
+    assert {*(each["type"] for each in sent)} == {
+        SYSTEM,
+        "ERROR_RESPONSE",
+        "TOOL_AVAILABILITY_RESPONSE",
+    }
