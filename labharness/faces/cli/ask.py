@@ -14,7 +14,7 @@ from labharness.faces.cli.show import BadUse, chosen_lab, complain, looking, one
 from labharness.lab import LabPlan
 
 if TYPE_CHECKING:
-    from labharness.faces.dialogue.asking import Model
+    from labharness.faces.dialogue.asking import Dialogue, Model
 
 KEY_BYTES_MAX: Final = 4_096
 ANSWER_BYTES_MAX: Final = 4_096
@@ -63,7 +63,7 @@ def asked(question: str) -> str | None:
 def ask(chosen: argparse.Namespace) -> int:
     """Take one input, or go on with a dialogue that was broken off; show the answer."""
     from labharness.faces.dialogue.asking import Dialogue
-    from labharness.faces.dialogue.front_tools import FrontTools, shown
+    from labharness.faces.dialogue.front_tools import FrontTools
     from labharness.faces.dialogue.tools import Agent, plain
     from labharness.protocols.mcp_cp.messages import McpMessage
 
@@ -89,14 +89,26 @@ def ask(chosen: argparse.Namespace) -> int:
     if chosen.words is None and not dialogue.messages:
         raise BadUse("ask.unknown", context_id=context_id)
     complain(Text("ask.context", context_id=context_id))
-    if chosen.words is not None:
-        dialogue.say(chosen.words)
+    dialogue.hold()
+    try:
+        return _answer(dialogue, chosen.words)
+    finally:
+        dialogue.release()
+
+
+def _answer(dialogue: "Dialogue", words: str | None) -> int:
+    """Take an input, go on to the answer, and show it."""
+    from labharness.faces.dialogue.front_tools import shown
+    from labharness.faces.dialogue.tools import plain
+
+    if words is not None:
+        dialogue.say(words)
     bound, answer = dialogue.go_on(), dialogue.last_answer
     if answer is not None:
         complain(Text("ask.words"))
         say(str(plain(answer.text)))
     if dialogue.question:
-        say(Text("ask.question", words=shown(dialogue.question), context_id=context_id))
+        say(Text("ask.question", words=shown(dialogue.question), context_id=dialogue.context_id))
     if dialogue.claims:
         warn(Text("ask.claims", numbers=", ".join(dialogue.claims)))
     if bound:

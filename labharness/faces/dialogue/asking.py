@@ -3,6 +3,7 @@
 The model proposes, the tools are those of its caller, and persons agree elsewhere.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, Literal, Protocol
+from typing import IO, Any, Final, Literal, Protocol
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.errors import LabError
 from labharness.core.files.durable import append_durably, write_durably
-from labharness.core.files.named import open_named
+from labharness.core.files.named import hold_alone, open_named, open_own
 from labharness.core.vocabulary.digests import digest_of
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.dialogue.calling import Calling, Clients, NoClient, error_of
@@ -119,6 +120,7 @@ class Dialogue:
             raise NotMcpCp(Text("dialogue.context", context_id=self.context_id[:80]))
         self._path: Path = self.agent.plan.state_dir / FOLDER / f"{self.context_id}.jsonl"
         self.entering = RLock()
+        self._held: IO[bytes] | None = None
         self._chance = Chance(None)
         self._actions = loaded(Action, GROUP)
         self.context = _kept(self._path, self.context_id, self.agent.caller_id)
@@ -126,6 +128,27 @@ class Dialogue:
             raise NotMcpCp(
                 Text("dialogue.other_caller", context_id=self.context_id), error_code="FORBIDDEN"
             )
+
+    def hold(self) -> None:
+        """Keep other processes from this context until `release`, and read it as they left it.
+
+        Raises:
+            NotMcpCp: Another process has it.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._held = os.fdopen(open_own(self._path.with_suffix(".lock"), os.O_RDWR), "rb")
+        try:
+            hold_alone(self._held.fileno())
+        except OSError:
+            self.release()
+            why = Text("dialogue.elsewhere", context_id=self.context_id)
+            raise NotMcpCp(why, "$.contextId", "RATE_LIMITED") from None
+        self.context = _kept(self._path, self.context_id, self.agent.caller_id)
+
+    def release(self) -> None:
+        """Leave the context to other processes."""
+        if self._held is not None:
+            self._held.close()
 
     @property
     def messages(self) -> Sequence[McpMessage]:

@@ -240,13 +240,15 @@ class Rooms:
                 self._drop_idle(context_id, room)
 
     def unsent(self, client: Participant, message: McpMessage, why: NotMcpCp) -> None:
-        """Tell a client of a message to it that cannot be written."""
+        """Refuse a client the message that cannot be written."""
         self._refuse(client, self._fault("SYSTEM_ERROR", str(why)), message)
 
     def close(self) -> None:
         """Wait for what is at work."""
         self._turns.shutdown()
         self._stops.shutdown()
+        for room in self._rooms.values():
+            room.dialogue.release()
 
     def _take(self, client: Participant, message: McpMessage) -> None:
         if message.sender.id != client.caller_id or message.sender.type not in ("USER", "TOOL"):
@@ -298,6 +300,7 @@ class Rooms:
             if room is None:
                 agent = agent or self._agent(client.caller_id)
                 room = DialogueRoom(Dialogue(agent, self.model, context_id, self.bounds))
+                room.dialogue.hold()
                 self._rooms[context_id] = room
             if client not in room.clients:
                 self._log(client, f"context {context_id}")
@@ -335,6 +338,7 @@ class Rooms:
     def _drop_idle(self, context_id: str, room: DialogueRoom) -> None:
         if not room.clients and not room.is_at_work:
             self._rooms.pop(context_id, None)
+            room.dialogue.release()
 
     def _fault(self, code: str, why: str, asked: McpMessage | None = None) -> ErrorResponse:
         request_id = None if asked is None else asked.message_id

@@ -215,6 +215,7 @@ def test_a_set_that_a_model_gave_before_a_kill_is_carried_out_when_its_client_co
     ana.say(WORDS)
     ana.until(MODEL, 2)
     path = ana.rooms.path
+    ana.rooms.close()
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
     again = serve("Done.")
     again.announce()
@@ -387,6 +388,16 @@ def test_a_call_belongs_to_its_own_dialogue_of_those_that_one_agent_has(serve: S
         ana.until(MODEL, count)
     (agent,) = ana.rooms.labs
     assert agent.threads == ["c-1", "c-2"]
+
+
+def test_a_context_belongs_to_one_process_at_a_time(serve: Serve) -> None:
+    ana, other = serve("Done."), serve()
+    ana.say("look")
+    ana.until(MODEL)
+    assert ("RATE_LIMITED", other.say("look")) == other.refused
+    ana.rooms.end()
+    other.announce()
+    assert kinds(other)[-2:] == ["USER_INPUT", MODEL]
 
 
 def test_who_joins_is_told_what_was_said_unless_it_knows(serve: Serve) -> None:
