@@ -123,13 +123,6 @@ BUGS = (
         "test_a_tool_that_no_client_offers_is_skipped_replaced_or_ends_what_follows[ABORT]",
     ),
     PlantedBug(
-        "result taken for a first answer",
-        "labharness.work.dialogue.course:_accepted",
-        "given[each.call_id] == 1",
-        "True",
-        "test_a_client_that_answers_as_an_acceptance_does_is_asked_once[ASYNC-2]",
-    ),
-    PlantedBug(
         "accepted call forgotten by a kill",
         "labharness.work.dialogue.course:_next",
         "RunCalls(later, found) if later.calls else Ended()",

@@ -21,10 +21,10 @@ BUGS = (
         f"{_ENDS}[numbers]",
     ),
     PlantedBug(
-        "schema of a stranger followed",
-        "labharness.work.admission.schemas:_fault_of",
-        "key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value))",
-        "False",
+        "limits that a task states for itself taken",
+        "labharness.lab.house.screening:screened",
+        "lasting and isinstance(weighed, Rejected)",
+        "lasting and isinstance(weighed, Rejected) and 'envelope' not in str(payload)",
         f"{_REACHES}[envelope]",
     ),
     PlantedBug(
