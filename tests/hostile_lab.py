@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,9 +26,8 @@ from labharness.lab.config.lab_facts import repository_key
 from labharness.lab.house import house_process, line_owner
 from labharness.lab.house.start import state_of, take_down
 from labharness.protocols.mcp_cp.messages import McpMessage, ModelResponse, Usage
-from labharness.protocols.mcp_cp.tools import SupportedTool
 from labharness.work.admission.approval import read_approval, sign, write_approval
-from labharness.work.dialogue.course import Bounds, response_of, results_of, turn_of
+from labharness.work.dialogue.course import Bounds, Briefing, response_of, results_of, turn_of
 from labharness.work.dialogue.intents import PROMPTS
 from labharness.work.task.kept import HOUSE_JOURNAL, read_tasks
 from labharness.work.task.record import Task, Tasks
@@ -227,16 +226,10 @@ class InProcess:
 
     hostile: HostileModel
 
-    def answer(
-        self,
-        prompt: str,
-        messages: Sequence[McpMessage],
-        number: int,
-        tools: Mapping[str, SupportedTool],
-    ) -> ModelResponse:
+    def answer(self, briefing: Briefing) -> ModelResponse:
         """Return what it says to what it has heard."""
-        assert prompt == PROMPTS["ANSWER"]
-        turn = turn_of(messages)
+        assert briefing.prompt == PROMPTS["ANSWER"]
+        turn = turn_of(briefing.messages)
         heard = [str(getattr(each.content, "text", "")) for each in turn]
         for each in results_of(turn):
             told = each.result if each.error is None else each.error.message
@@ -245,7 +238,7 @@ class InProcess:
         said = self.hostile.answers("\n".join(heard), at)
         calls, tokens = said.get("tools", ()), said.get("usage", 1)
         finish = said.get("finish") or ("tool_call" if calls else "stop")
-        return response_of(said["text"], calls, finish, Usage(tokens, 0, tokens), number)
+        return response_of(said["text"], calls, finish, Usage(tokens, 0, tokens), briefing.number)
 
 
 def held(

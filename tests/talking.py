@@ -15,7 +15,7 @@ from labharness.faces.dialogue.rooms import Participant, Rooms
 from labharness.faces.dialogue.tools import TOOLS, NotForAgent
 from labharness.protocols.mcp_cp.codec import encode
 from labharness.protocols.mcp_cp.messages import McpMessage
-from labharness.work.dialogue.course import response_of
+from labharness.work.dialogue.course import Briefing, response_of
 
 CONTEXT_ID = "c-1"
 PATIENCE_S = 20.0
@@ -54,16 +54,16 @@ class Model:
     def __init__(self, *answers: Any) -> None:
         self.answers, self.prompts, self.tools = [*answers], list[str](), list[Any]()
 
-    def answer(self, prompt: str, messages: object, number: int, tools: object) -> Any:
-        self.prompts.append(prompt)
-        self.tools.append(tools)
+    def answer(self, briefing: Briefing) -> Any:
+        self.prompts.append(briefing.prompt)
+        self.tools.append(briefing.tools)
         found = self.answers.pop(0) if self.answers else "Nothing more."
         if isinstance(found, Exception):
             raise found
         if isinstance(found, str):
-            return response_of(found, (), "stop", None, number)
+            return response_of(found, (), "stop", None, briefing.number)
         calls, mode = found if isinstance(found, tuple) else (found, "SYNC")
-        made = response_of("", [(name, "{}") for name in calls], "tool_call", None, number)
+        made = response_of("", [(name, "{}") for name in calls], "tool_call", None, briefing.number)
         return msgspec.structs.replace(made, execution_mode=mode)
 
 

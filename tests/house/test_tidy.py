@@ -26,14 +26,14 @@ WING_LINES_MAX = {  # code lines; raising one takes a line of reason beside it
     "analysis": 5815,
     "chaos": 1505,
     "core": 2000,  # what a process says of itself in a file, once for four rooms
-    "faces": 13125,  # plan --draw; tools of agents, MCP, dialogues with a model and clients
+    "faces": 13110,  # plan --draw; tools of agents, MCP, dialogues with a model and clients
     "instruments": 3015,
     "journal": 1575,
     "lab": 9340,  # the plan of a task without its flight; each way of a set is flown
     "line": 2680,
     "protocols": 2165,  # MCP-CP, what a history must not keep, and the branches of a condition
     "safety": 4460,
-    "work": 11800,  # sets of instructions, drawn and carried out as a task; intents; dialogues
+    "work": 11810,  # sets of instructions, drawn and carried out as a task; intents; dialogues
 }
 
 KERNEL_LINES, PROOF_LINES, BOTH_LINES_MAX = range(350, 711), range(150, 276), 935  # decision 14

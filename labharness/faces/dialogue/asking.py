@@ -45,13 +45,14 @@ from labharness.protocols.mcp_cp.messages import (
     UserInput,
 )
 from labharness.protocols.mcp_cp.parts import Part
-from labharness.protocols.mcp_cp.tools import SupportedTool, ToolResult, accepted
+from labharness.protocols.mcp_cp.tools import ToolResult, accepted
 from labharness.work.dialogue.course import (
     ASKS,
     BEGINS,
     RESULTS,
     AskModel,
     Bounds,
+    Briefing,
     Ended,
     RunCalls,
     RunSet,
@@ -77,21 +78,8 @@ CONTEXT: Final = re.compile("[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 class Model(Protocol):
     """A model as a dialogue asks it."""
 
-    def answer(
-        self,
-        prompt: str,
-        messages: Sequence[McpMessage],
-        number: int,
-        tools: Mapping[str, SupportedTool],
-    ) -> ModelResponse:
-        """Return its answer to a dialogue; a failure of the model is an answer too.
-
-        Args:
-            prompt: Its part in the dialogue, and the type of its return.
-            messages: Of the dialogue.
-            number: Of the answer.
-            tools: Those of the user's programs.
-        """
+    def answer(self, briefing: Briefing) -> ModelResponse:
+        """Return its answer to a dialogue; a failure of the model is an answer too."""
 
 
 @dataclass(eq=False)
@@ -225,8 +213,8 @@ class Dialogue:
             case AskModel(intent):
                 prompt = prompt_of(intent, self._actions)
                 number = 1 + sum(each.type == "MODEL_RESPONSE" for each in self.messages)
-                answer = self.model.answer(prompt, self.messages, number, self.clients.tools())
-                self._put_answer(answer, prompt, number)
+                briefing = Briefing(prompt, self.messages, number, self.clients.tools())
+                self._put_answer(self.model.answer(briefing), briefing)
             case RunCalls():
                 self._run(step)
             case TakeSet(content):
@@ -267,13 +255,14 @@ class Dialogue:
             self._put("SYSTEM_MESSAGE", HARNESS, SystemMessage("WARNING", step.bound))
         return step.bound
 
-    def _put_answer(self, answer: ModelResponse, prompt: str, number: int) -> None:
-        model, digest = Sender("model", "MODEL"), {"promptDigest": digest_of(prompt.encode())}
+    def _put_answer(self, answer: ModelResponse, briefing: Briefing) -> None:
+        digest = {"promptDigest": digest_of(briefing.prompt.encode())}
+        model = Sender("model", "MODEL")
         try:
             self._put("MODEL_RESPONSE", model, answer, digest)
         except NotMcpCp as why:  # too large, too deep, or a text or a number that JSON has not
             said = Text("dialogue.unwritten", why=str(why))
-            failed = response_of(str(said), (), "error", None, number)
+            failed = response_of(str(said), (), "error", None, briefing.number)
             self._put("MODEL_RESPONSE", model, failed, digest)
 
     def _put_result(self, result: ToolResult) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from openai import AsyncOpenAI
@@ -25,11 +25,11 @@ from pydantic_ai.tools import ToolDefinition
 
 from labharness.core.vocabulary.texts import Text
 from labharness.faces.dialogue.tools import known_tools
-from labharness.protocols.mcp_cp.messages import McpMessage, Usage
 from labharness.protocols.mcp_cp.messages import ModelResponse as Answer
+from labharness.protocols.mcp_cp.messages import Usage
 from labharness.protocols.mcp_cp.tools import SupportedTool, ToolResult
 from labharness.protocols.strict_json import Json
-from labharness.work.dialogue.course import RESULTS, response_of
+from labharness.work.dialogue.course import RESULTS, Briefing, response_of
 
 ANSWER_S_MAX: Final = 120.0
 """Longest wait (s) for one answer of a model; it is not asked again."""
@@ -52,19 +52,13 @@ class OpenAiCompatible:
     def __init__(self, url: str, name: str, key: str) -> None:
         self._url, self._name, self._key = url, name, key
 
-    def answer(
-        self,
-        prompt: str,
-        messages: Sequence[McpMessage],
-        number: int,
-        tools: Mapping[str, SupportedTool],
-    ) -> Answer:
+    def answer(self, briefing: Briefing) -> Answer:
         """Return its answer; one that fails is an answer too, with the finish reason ERROR."""
         try:
-            found = asyncio.run(self._respond(prompt, messages, tools))
+            found = asyncio.run(self._respond(briefing))
         except UNANSWERED as why:
             text = Text("model.silent", why=type(why).__name__)
-            return response_of(str(text), (), "error", None, number)
+            return response_of(str(text), (), "error", None, briefing.number)
         calls = [
             (each.tool_name, each.args_as_json_str())
             for each in found.parts
@@ -73,11 +67,9 @@ class OpenAiCompatible:
         said = "\n".join(each.content for each in found.parts if isinstance(each, TextPart))
         taken = found.usage
         usage = Usage(taken.input_tokens, taken.output_tokens, taken.total_tokens)
-        return response_of(said, calls, found.finish_reason or "stop", usage, number)
+        return response_of(said, calls, found.finish_reason or "stop", usage, briefing.number)
 
-    async def _respond(
-        self, prompt: str, messages: Sequence[McpMessage], tools: Mapping[str, SupportedTool]
-    ) -> ModelResponse:
+    async def _respond(self, briefing: Briefing) -> ModelResponse:
         settings = ModelSettings(max_tokens=ANSWER_TOKENS_MAX)
         async with (
             asyncio.timeout(ANSWER_S_MAX),
@@ -85,9 +77,11 @@ class OpenAiCompatible:
         ):
             return await direct.model_request(
                 OpenAIChatModel(self._name, provider=OpenAIProvider(openai_client=client)),
-                _projected(prompt, messages),
+                _projected(briefing),
                 model_settings=settings,
-                model_request_parameters=ModelRequestParameters(function_tools=_defined(tools)),
+                model_request_parameters=ModelRequestParameters(
+                    function_tools=_defined(briefing.tools)
+                ),
             )
 
 
@@ -104,11 +98,11 @@ def _defined(tools: Mapping[str, SupportedTool]) -> list[ToolDefinition]:
     ]
 
 
-def _projected(prompt: str, messages: Sequence[McpMessage]) -> list[ModelMessage]:
+def _projected(briefing: Briefing) -> list[ModelMessage]:
     """Return a dialogue as the library takes it; results are data within JSON."""
-    found: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(content=prompt)])]
+    found: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(content=briefing.prompt)])]
     names: dict[str, str] = {}
-    for each in messages:
+    for each in briefing.messages:
         content: Any = each.content
         if each.type == "USER_INPUT":
             found.append(ModelRequest(parts=[UserPromptPart(content=content.text)]))

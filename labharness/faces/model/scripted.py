@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from labharness.core.vocabulary.texts import CodedError
-from labharness.protocols.mcp_cp.messages import McpMessage, ModelResponse
-from labharness.protocols.mcp_cp.tools import SupportedTool
+from labharness.core.vocabulary.texts import CodedError, Text
+from labharness.protocols.mcp_cp.messages import ModelResponse
 from labharness.protocols.strict_json import Json
-from labharness.work.dialogue.course import response_of, results_of, turn_of, value_of
+from labharness.work.dialogue.course import Briefing, response_of, results_of, turn_of, value_of
 
 GROWTH: Final = Path(__file__).with_name("growth.json")
 """The answers of a model that grows a monolayer and tells how sure it is."""
@@ -41,15 +40,9 @@ class Scripted:
         except (OSError, ValueError, LookupError, TypeError) as why:
             raise BadScript("model.script", path=str(path), why=repr(why)) from None
 
-    def answer(
-        self,
-        prompt: str,
-        messages: Sequence[McpMessage],
-        number: int,
-        tools: Mapping[str, SupportedTool],
-    ) -> ModelResponse:
-        """Return its next answer; a file that has come to its end says so."""
-        turn = turn_of(messages)
+    def answer(self, briefing: Briefing) -> ModelResponse:
+        """Return its next answer; one with a blank that no result fills is a failure in words."""
+        turn, number = turn_of(briefing.messages), briefing.number
         names = {
             call.call_id: call.name
             for each in turn
@@ -61,11 +54,16 @@ class Scripted:
         if at >= len(self._answers):
             return response_of("", (), "stop", None, number)
         found = self._answers[at]
-        calls = [
-            (one["name"], json.dumps(_filled(one["parameters"], results))) for one in found["calls"]
-        ]
-        finish = "tool_call" if calls else "stop"
-        return response_of(str(_filled(found["text"], results)), calls, finish, None, number)
+        try:
+            text = str(_filled(found["text"], results))
+            calls = [
+                (one["name"], json.dumps(_filled(one["parameters"], results)))
+                for one in found["calls"]
+            ]
+        except LookupError as blank:
+            said = Text("model.blank", blank=str(blank))
+            return response_of(str(said), (), "error", None, number)
+        return response_of(text, calls, "tool_call" if calls else "stop", None, number)
 
 
 def _filled(value: Json, results: Mapping[str, Json]) -> Json:
@@ -85,4 +83,6 @@ def _found(blank: re.Match[str], results: Mapping[str, Json]) -> Json:
     value = results.get(blank[1])
     for name in filter(None, blank[2].split(".")):
         value = value.get(name) if isinstance(value, dict) else None
+    if value is None:
+        raise LookupError(blank[0])
     return value

@@ -20,7 +20,13 @@ from labharness.protocols.mcp_cp.messages import (
     ToolCallRequest,
     Usage,
 )
-from labharness.protocols.mcp_cp.tools import CALLS_MAX, ToolCall, ToolResult, is_accepted
+from labharness.protocols.mcp_cp.tools import (
+    CALLS_MAX,
+    SupportedTool,
+    ToolCall,
+    ToolResult,
+    is_accepted,
+)
 from labharness.protocols.strict_json import Json
 from labharness.protocols.timestamps import moment_of
 from labharness.work.dialogue.calls import Calls, calls_of
@@ -55,6 +61,23 @@ class AskModel:
     """
 
     intent: Intent = "ANSWER"
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """All that a model is given for one answer.
+
+    Attributes:
+        prompt: Its part in the dialogue, and the type of its return.
+        messages: Of the dialogue, the oldest first.
+        number: Of its answer.
+        tools: Those of the user's programs, by name; ours it knows.
+    """
+
+    prompt: str
+    messages: Sequence[McpMessage]
+    number: int
+    tools: Mapping[str, SupportedTool]
 
 
 @dataclass(frozen=True, slots=True)

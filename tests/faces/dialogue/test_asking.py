@@ -80,9 +80,9 @@ class Counting:
     def __init__(self, model: Any) -> None:
         self.model, self.asked = model, 0
 
-    def answer(self, *asked: Any) -> Any:
+    def answer(self, briefing: Any) -> Any:
         self.asked += 1
-        return self.model.answer(*asked)
+        return self.model.answer(briefing)
 
 
 @pytest.mark.promise(78)
@@ -391,3 +391,13 @@ def test_a_question_of_the_model_is_shown_and_the_next_words_answer_it(tmp_path:
         context_id = asked.out.split()[-1]
         answered = say("ask", "one layer", "--lab", path, *who, "--context", context_id)
     assert (answered.code, answered.out) == (0, "one layer\n")
+
+
+def test_a_model_in_a_file_that_lacks_a_result_fails_in_words(tmp_path: Path, script: Path) -> None:
+    script.write_text(json.dumps([{"text": "It is ${get_task.status}.", "calls": []}]), "utf-8")
+    talk, _ = dialogue(tmp_path, Scripted(script))
+    talk.say("grow")
+    assert talk.go_on() == ""
+    answer = talk.last_answer
+    assert answer is not None
+    assert (answer.finish_reason, answer.text.split()[-1]) == ("ERROR", "${get_task.status}")
