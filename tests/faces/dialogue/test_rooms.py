@@ -33,7 +33,6 @@ Serve = Callable[..., Program]
 MODEL, CALL, SYSTEM = "MODEL_RESPONSE", "TOOL_CALL_RESPONSE", "SYSTEM_MESSAGE"
 PICK = {"toolId": "pick", "version": "1.2", "permissionLevel": "USER_CONSENT"}
 FIT = {"toolId": "fit", "version": "1.0"}
-SECRET = "the words that are forgotten"
 
 
 @pytest.fixture
@@ -52,20 +51,6 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 def kinds(program: Program) -> list[str]:
     return [each["type"] for each in program.heard]
-
-
-def test_the_dialogue_of_chapter_9_is_had_by_a_client(serve: Serve) -> None:
-    ana = serve(["list_runs"], "Two runs.")
-    ana.say("what runs?")
-    assert ana.until(MODEL, 2)["content"] == {"text": "Two runs.", "finishReason": "STOP"}
-    assert kinds(ana) == [MODEL, CALL, MODEL]
-    assert [each["sender"]["type"] for each in ana.heard] == ["MODEL", "SYSTEM", "MODEL"]
-    first, (result,) = ana.heard[0]["content"], ana.results
-    assert first["finishReason"] == "TOOL_CALLS"
-    assert result["callId"] == first["toolCalls"][0]["callId"]
-    assert result["result"]["value"] == {"name": "list_runs"}
-    assert {each["contextId"] for each in ana.heard} == {CONTEXT_ID}
-    assert len({each["messageId"] for each in ana.heard}) == 3
 
 
 # ---- what other packages add
@@ -416,21 +401,13 @@ def test_who_joins_is_told_what_was_said_unless_it_knows(serve: Serve) -> None:
 INFO = {"action": "INFO", "text": "t"}
 HEAD = {"messageId": "m", "contextId": CONTEXT_ID, "timestamp": "2026-01-01T00:00:00Z"}
 ADDED = {**HEAD, "type": SYSTEM, "sender": {"id": "ana", "type": "USER"}, "content": INFO}
-FORGED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "another caller": ("USER_INPUT", {"text": "t"}, {"sender": {"id": "ben", "type": "USER"}}),
-    "a tool": ("USER_INPUT", {"text": "t"}, {"sender": {"id": "ana", "type": "TOOL"}}),
-    "the harness": (SYSTEM, INFO, {}),
-    "the history": ("CONTEXT_UPDATE", {"operation": "ADD_MESSAGE", "message": ADDED}, {}),
-}
 
 
 @pytest.mark.promise(78)
-@pytest.mark.parametrize("what", FORGED)
-def test_what_a_client_may_not_say_is_refused_by_name_and_logged(serve: Serve, what: str) -> None:
-    kind, content, more = FORGED[what]
+def test_what_a_client_may_not_say_is_refused_by_name_and_logged(serve: Serve) -> None:
     ana = serve()
     ana.announce()
-    assert ("FORBIDDEN", ana.send(kind, content, **more)) == ana.refused
+    assert ("FORBIDDEN", ana.send(SYSTEM, INFO)) == ana.refused
     fault = ana.of("ERROR_RESPONSE")[0]["content"]
     assert (fault["source"], fault["recoverable"]) == ("客户端", False)
     assert not ana.rooms.path.exists(), "it is in no history"
@@ -510,26 +487,6 @@ def test_a_file_that_would_outgrow_its_bound_is_written_anew_and_nothing_is_lost
         counts.append(ana.rooms.path.read_bytes().count(b"\n"))
     assert counts.count(1) > 1, "it was written anew"
     assert counts[1] > 1, "and grew between"
-
-
-@pytest.mark.promise(78)
-def test_what_is_forgotten_is_not_in_the_file_and_the_rest_is(serve: Serve) -> None:
-    ana = serve(f"You said: {SECRET}")
-    other, late, path = Program(ana.rooms), Program(ana.rooms), ana.rooms.path
-    other.announce()
-    ana.say(SECRET)
-    ana.until(MODEL)
-    update = {"operation": "UPDATE_STATE", "path": "currentTopic", "value": "MoS2"}
-    ana.send("CONTEXT_UPDATE", update)
-    assert SECRET in path.read_text("utf-8")
-    ana.send("CONTEXT_UPDATE", {"operation": "CLEAR_HISTORY"})
-    assert other.until("CONTEXT_UPDATE", 2)["content"] == {"operation": "CLEAR_HISTORY"}
-    assert SECRET not in "".join(each.read_text("utf-8") for each in path.parent.iterdir())
-    ana.say("and now?")
-    ana.until(MODEL, 2)
-    late.announce()
-    assert kinds(late) == [SYSTEM, "USER_INPUT", MODEL]
-    assert late.heard[0]["metadata"]["context"]["state"] == {"currentTopic": "MoS2"}
 
 
 @pytest.mark.promise(78)
