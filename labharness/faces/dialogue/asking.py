@@ -145,9 +145,7 @@ class Dialogue:
 
     def say(self, text: str) -> None:
         """Take an input of the user; the dialogue goes on by `go_on`."""
-        self.take(
-            self._message("USER_INPUT", Sender(self.agent.caller_id, "USER"), UserInput(text))
-        )
+        self.take(self.message("USER_INPUT", Sender(self.agent.caller_id, "USER"), UserInput(text)))
 
     def take(self, message: McpMessage) -> Applied:
         """Take a message of its user, or an update; the dialogue goes on by `go_on`.
@@ -250,7 +248,7 @@ class Dialogue:
 
     def _end(self, step: Ended) -> str:
         for each in step.left:  # a model that is asked again wants a result of each
-            self._put_result(error_of(each, "BOUND", step.bound))
+            self._put_result(error_of(each.call_id, "BOUND", step.bound))
         if step.bound:
             self._put("SYSTEM_MESSAGE", HARNESS, SystemMessage("WARNING", step.bound))
         return step.bound
@@ -271,11 +269,12 @@ class Dialogue:
     def _put(
         self, kind: str, sender: Sender, content: Part, metadata: Mapping[str, Any] | None = None
     ) -> None:
-        self._enter(self._message(kind, sender, content, metadata))
+        self._enter(self.message(kind, sender, content, metadata))
 
-    def _message(
+    def message(
         self, kind: str, sender: Sender, content: Part, metadata: Mapping[str, Any] | None = None
     ) -> McpMessage:
+        """Return a message of this context that is not in its history."""
         now = utc_text(wall_clock_utc())
         message_id = self._chance.uuid4()
         return McpMessage(

@@ -55,13 +55,15 @@ class NoClient:
 
     def run(self, call: ToolCall, within_s: float) -> Future[ToolResult]:
         """Return that there is no such tool."""
-        return at_once(error_of(call, "NOT_AVAILABLE", Text("dialogue.no_client", name=call.name)))
+        return at_once(
+            error_of(call.call_id, "NOT_AVAILABLE", Text("dialogue.no_client", name=call.name))
+        )
 
 
-def error_of(call: ToolCall, code: str, why: str) -> ToolResult:
+def error_of(call_id: str, code: str, why: str) -> ToolResult:
     """Return the result of a call that was not carried out."""
     error = ToolError(code, why)
-    return ToolResult(call_id=call.call_id, status="ERROR", error=error, execution_time=0.0)
+    return ToolResult(call_id=call_id, status="ERROR", error=error, execution_time=0.0)
 
 
 def at_once(result: ToolResult) -> Future[ToolResult]:
@@ -110,7 +112,7 @@ class Calling:
             order.prepare()
         except graphlib.CycleError as why:
             said = Text("dialogue.circle", calls=" > ".join(why.args[1]), mode=self.asked.mode)
-            yield from (error_of(each, "DEPENDENCY_ERROR", said) for each in left)
+            yield from (error_of(each.call_id, "DEPENDENCY_ERROR", said) for each in left)
             return
         running: dict[Future[ToolResult], _Running] = {}
         pool = ThreadPoolExecutor(AT_ONCE_MAX, thread_name_prefix="tool")
@@ -161,10 +163,12 @@ class Calling:
     def _begin(self, one: _Running, pool: ThreadPoolExecutor) -> Future[ToolResult]:
         call = one.call
         if self._aborted:
-            return at_once(error_of(call, "ABORTED", self._aborted))
+            return at_once(error_of(call.call_id, "ABORTED", self._aborted))
         if one.due_s <= one.began_s:
             return at_once(timed_out(call.call_id, 0.0))
-        too_large = error_of(call, "TOO_LARGE", Text("dialogue.filled", most=FILLED_BYTES_MAX))
+        too_large = error_of(
+            call.call_id, "TOO_LARGE", Text("dialogue.filled", most=FILLED_BYTES_MAX)
+        )
         if str(call.parameters).count("${") > REFERENCES_MAX:
             return at_once(too_large)
         try:
@@ -174,7 +178,7 @@ class Calling:
             filled = resolve(call.parameters, results)
         except LookupError as why:
             said = Text("dialogue.dependency", why=str(why))
-            return at_once(error_of(call, "DEPENDENCY_ERROR", said))
+            return at_once(error_of(call.call_id, "DEPENDENCY_ERROR", said))
         if len(written(filled)) > FILLED_BYTES_MAX:
             return at_once(too_large)
         call = msgspec.structs.replace(call, parameters=filled)
@@ -192,13 +196,13 @@ class Calling:
             return pool.submit(self._in_lab, call)
         if call.fallback_behavior == "ABORT":
             self._aborted = why
-        return at_once(error_of(call, "NOT_AVAILABLE", why))
+        return at_once(error_of(call.call_id, "NOT_AVAILABLE", why))
 
     def _in_lab(self, call: ToolCall) -> ToolResult:
         began_s = steady_s()
         well, found = self.agent.answer(call.name, call.parameters, self.thread_id)
         if not well:
-            return error_of(call, found["code"], found["message"])
+            return error_of(call.call_id, found["code"], found["message"])
         value = ToolValue(
             value=found,
             parsed=True,
@@ -217,13 +221,12 @@ class Calling:
 def _bounded(result: ToolResult) -> ToolResult:
     """Return the result of a client as a model may have it: bounded, and hiding nothing."""
     if len(data := written(result)) > ANSWER_BYTES_MAX:
-        error = ToolError("TOO_LARGE", Text("dialogue.result_size", most=ANSWER_BYTES_MAX))
-        return ToolResult(call_id=result.call_id, status="ERROR", error=error, execution_time=0.0)
+        why: str = Text("dialogue.result_size", most=ANSWER_BYTES_MAX)
+        return error_of(result.call_id, "TOO_LARGE", why)
     try:
         return msgspec.convert(plain(msgspec.json.decode(data)), ToolResult)
-    except msgspec.ValidationError as why:  # a code of hidden characters alone
-        error = ToolError("INVALID_RESULT", str(why))
-        return ToolResult(call_id=result.call_id, status="ERROR", error=error, execution_time=0.0)
+    except msgspec.ValidationError as why_not:  # a code of hidden characters alone
+        return error_of(result.call_id, "INVALID_RESULT", str(why_not))
 
 
 def _took_ms(began_s: float) -> float:

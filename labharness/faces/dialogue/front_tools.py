@@ -99,10 +99,10 @@ class FrontTools:
             answer = self._consent(call, question, due_s) if level == CONSENT else ""
             found = work(self, answer, **call.parameters)
         except (NotAllowed, ToolFailed) as why:
-            return error_of(call, why.code.upper(), str(why))
+            return error_of(call.call_id, why.code.upper(), str(why))
         except Exception:  # one call does not end the others
             LOG.exception("a tool of the user's program failed")
-            return error_of(call, "EXECUTION_ERROR", Text("dialogue.fault"))
+            return error_of(call.call_id, "EXECUTION_ERROR", Text("dialogue.fault"))
         return ToolResult(
             call_id=call.call_id,
             status="SUCCESS",

@@ -94,7 +94,6 @@ class DialogueRoom:
     is_at_work: bool = False
 
     def __post_init__(self) -> None:
-        self._chance = Chance(None)
         self._asked: dict[str, tuple[Participant, ToolCall, Future[ToolResult]]] = {}
         self._authors: dict[str, Participant] = {}
         self.dialogue.told, self.dialogue.clients = self.tell, self
@@ -109,11 +108,8 @@ class DialogueRoom:
     def message(
         self, kind: str, content: Part, metadata: Mapping[str, object] | None = None
     ) -> McpMessage:
-        """Return a message of the harness that is not of the history."""
-        context_id, now = self.dialogue.context_id, utc_text(wall_clock_utc())
-        return McpMessage(
-            self._chance.uuid4(), context_id, now, kind, HARNESS, content, dict(metadata or {})
-        )
+        """Return a message of the harness that is not in the history."""
+        return self.dialogue.message(kind, HARNESS, content, metadata)
 
     def take(self, client: Participant, message: McpMessage) -> None:
         """Have a message of a client in the history, and tell the others."""
@@ -174,7 +170,7 @@ class DialogueRoom:
         for asked, call, future in [*self._asked.values()]:
             if asked is client:
                 why = Text("dialogue.no_client", name=call.name)
-                _ended(future, error_of(call, "NOT_AVAILABLE", why))
+                _ended(future, error_of(call.call_id, "NOT_AVAILABLE", why))
 
 
 def _ended(future: Future[ToolResult], result: ToolResult) -> bool:
